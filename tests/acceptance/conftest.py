@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import in_process
 import psutil
 import pytest
 import running_commands
@@ -52,6 +53,16 @@ class Command:
         self, function: str, *arguments: str, timeout: float = waiting.PATIENCE, **params: object
     ) -> tuple[int, str, str]:
         return self.start(function, *arguments, **params).wait(timeout)
+
+    def refused(self, function: str, *arguments: str, **params: object) -> tuple[int, str, str]:
+        """Run what begins nothing in this process: without the start of a Python."""
+        sets = [f"--set={k}={v}" for k, v in {"name": self.name, **params}.items()]
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            return in_process.esault("run", f"{FLOWS}:{function}", "--plain", *sets, *arguments)
+        finally:
+            os.chdir(before)
 
     def wait(self, timeout: float = waiting.PATIENCE) -> tuple[int, str, str]:
         assert self.process is not None

@@ -68,7 +68,7 @@ def test_money_buys_the_cheapest_slots_and_no_more_and_a_host_can_leave_all_the_
 )
 def test_a_budget_in_money_that_cannot_be_is_refused_before_anything_starts(command, nodes, price, budget, said):
     nodes.start("a", more=price)
-    code, _, err = command.run("calls", *nodes.options, "--budget", budget, out="out.jsonl", seconds=0.1, rate=40.0)
+    code, _, err = command.refused("calls", *nodes.options, "--budget", budget, out="out.jsonl", seconds=0.1, rate=40.0)
     assert code == 2 and said in err
-    code, _, err = command.run("calls", "--budget", budget, out="out.jsonl", seconds=0.1, rate=40.0)
+    code, _, err = command.refused("calls", "--budget", budget, out="out.jsonl", seconds=0.1, rate=40.0)
     assert code == 2 and "slots of this machine have no price" in err

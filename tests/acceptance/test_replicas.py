@@ -94,7 +94,7 @@ def test_a_move_of_a_copy_and_a_change_of_all_lose_nothing(command, tmp_path):
 @pytest.mark.parametrize("arguments", [("--checkpoint", "1"), ("--acks", "off"), ("--ackers", "2")])
 def test_what_copies_do_not_go_together_with_is_said_before_anything_starts(command, tmp_path, arguments):
     write_lines(tmp_path, 10)
-    code, _, err = command.run("twins", *arguments, path="in.txt", out="table")
+    code, _, err = command.refused("twins", *arguments, path="in.txt", out="table")
     assert code == 2
     assert f"unit 'count' has replicas, which do not go together with {arguments[0]}" in err
     assert "Traceback" not in err

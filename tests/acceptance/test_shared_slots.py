@@ -63,7 +63,7 @@ def test_what_cannot_be_shared_is_refused_with_the_remedy(command, other_command
     nodes.start("a", slots=2)
     start(command, nodes, 5, rate=10.0)
     options = ("--priority", "5", *nodes.options)
-    code, _, err = other_command.run("tallied", *options, out="x.jsonl", seconds=0.0, rate=1.0)
+    code, _, err = other_command.refused("tallied", *options, out="x.jsonl", seconds=0.0, rate=1.0)
     assert code == 2
     assert "takes 2 slots to begin, and the hosts have 0 free and 0 that runs of lower priority can give" in err
     for more, said in (
@@ -71,6 +71,6 @@ def test_what_cannot_be_shared_is_refused_with_the_remedy(command, other_command
         ((*nodes.options, "--slots", "2"), "say --budget 2 for the most"),
         (("--engine", "spark"), "name them with --hosts"),
     ):
-        code, _, err = other_command.run("tallied", "--priority", "5", *more, out="x.jsonl", seconds=0.0, rate=1.0)
+        code, _, err = other_command.refused("tallied", "--priority", "5", *more, out="x.jsonl", seconds=0.0, rate=1.0)
         assert code == 2 and said in err
     check(command)
