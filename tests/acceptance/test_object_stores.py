@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import from_s3
+import held
 import pyarrow.parquet as pq
 import pytest
 import s3_server
@@ -25,14 +26,12 @@ LINES = 500
 
 @pytest.fixture
 def server(monkeypatch):
-    try:
-        with s3_server.running() as found:
-            for name, value in s3_server.KEYS.items():
-                monkeypatch.setenv(name, value)
-            found.client.create_bucket(Bucket="bucket")
-            yield found
-    except s3_server.NotToBeHadError as error:
-        pytest.skip(str(error))
+    found = held.server(s3_server)
+    found.forget()
+    for name, value in s3_server.KEYS.items():
+        monkeypatch.setenv(name, value)
+    found.client.create_bucket(Bucket="bucket")
+    return found
 
 
 @pytest.fixture

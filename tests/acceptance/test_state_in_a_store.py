@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import held
 import pytest
 import s3_server
 import with_state_in_a_store
@@ -23,14 +24,12 @@ LINES = 500
 
 @pytest.fixture
 def server(monkeypatch):
-    try:
-        with s3_server.running() as found:
-            for name, value in found.environment.items():
-                monkeypatch.setenv(name, value)
-            found.client.create_bucket(Bucket="bucket")
-            yield found
-    except s3_server.NotToBeHadError as error:
-        pytest.skip(str(error))
+    found = held.server(s3_server)
+    found.forget()
+    for name, value in found.environment.items():
+        monkeypatch.setenv(name, value)
+    found.client.create_bucket(Bucket="bucket")
+    return found
 
 
 @pytest.fixture

@@ -44,6 +44,8 @@ BESIDE = {
         "rabbitmq": "rabbitmq",
         "streams": "rabbitmq",
         "connector_topologies": "rabbitmq",
+        "object_stores": "object_stores",
+        "state_in_a_store": "object_stores",
     }.items()
 }
 
