@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import depth
 import pytest
 
 pytest.importorskip("numpy")
@@ -16,6 +17,7 @@ RANDOM = 10
 
 
 @pytest.mark.slow
+@depth.deep("copies move in test_replicas.py, and sub-units from host to host in test_hosts_come_and_go.py")
 def test_copies_go_from_host_to_host_under_load_and_have_each_event_once(tmp_path):
     with Cluster(tmp_path, 6, [f"vm{n}" for n in NODES]) as cluster:
         # `live` itself fails where a copy had an event twice or not at all.

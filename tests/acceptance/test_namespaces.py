@@ -75,7 +75,8 @@ def test_a_unit_grows_over_hosts_one_joins_and_one_drains_and_every_word_counts_
     assert "refused" not in said
 
 
-@pytest.mark.parametrize("how", depth.chosen(["killed", "cut off"], ["cut off"]))
+@depth.deep("killed in test_hosts_come_and_go.py, and cut off by test_bad_links.py")
+@pytest.mark.parametrize("how", ["killed", "cut off"])
 def test_a_host_that_is_lost_is_given_up_within_three_seconds_and_each_count_lands_once(
     command, nodes, network, tmp_path, how
 ):

@@ -209,9 +209,7 @@ def says(command, begin):
     assert any(re.match(begin, line) for line in command.process.stderr), f"it ended and never said {begin}"
 
 
-@pytest.mark.parametrize(
-    "number", depth.chosen([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGINT, signal.SIGHUP])
-)
+@pytest.mark.parametrize("number", depth.chosen([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGHUP]))
 def test_a_signal_ends_the_run_in_order(command, tmp_path, number):
     command.start("endless", "--report", "r.json")
     command.running()

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import a_folder
+import depth
 import pytest
 from test_acknowledged import kill_run
 
@@ -72,6 +73,7 @@ def test_splits_on_processes(command, tmp_path):
     through_it_all(command, Folder(tmp_path), lambda: command.processes("lines/")[0].kill())
 
 
+@depth.deep("on processes above, and a host is lost in test_hosts_come_and_go.py")
 def test_splits_on_two_hosts(command, nodes, tmp_path):
     nodes.start("a", "b")
     through_it_all(command, Folder(tmp_path), lambda: nodes["b"].tree()[-1].kill(), *nodes.options)
