@@ -85,7 +85,7 @@ def test_a_move_of_a_copy_and_a_change_of_all_lose_nothing(command, tmp_path):
     lines = begin(command, tmp_path)
     assert command.tell(do="change", unit="count~1", kind="move")
     flows_on(command)
-    command.scale("count", 2)
+    command.until(lambda: command.scaled("count", 2))  # once the move is over
     command.until(lambda: [unit(command, name)["sub_units"] for name in ("count", "count~1")] == [2, 2])
     flows_on(command)
     assert end(command, tmp_path, lines)[:2] == (0, True)
