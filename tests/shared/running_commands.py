@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from waiting import PATIENCE
+
 from esault.errors import UsageError
 from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_client import ask
 from esault.runtime.session.control_socket import NAME
-
-#: seconds that an answer may take, on a machine that does much else
-PATIENCE = 60.0
 
 
 def run_dirs(pid: int) -> list[Path]:
