@@ -142,15 +142,15 @@ def test_a_death_within_the_first_batch_loses_nothing(
         write(self, epoch, record)
 
     monkeypatch.setattr(Journal, "write", dying_write)
-    local = expected("everything", tmp_path / "local")
+    local = expected("two_sources", tmp_path / "local")
     out, state = tmp_path / "out", tmp_path / "state"
     with pytest.raises(TopologyFailed, match="gone before the record"):
-        run("everything", out, settings=EXACTLY, state=state)
-    report = run("everything", out, settings=EXACTLY, state=state, resume=True)
+        run("two_sources", out, settings=EXACTLY, state=state)
+    report = run("two_sources", out, settings=EXACTLY, state=state, resume=True)
     assert (died, report.ended) == ([0], "drained")
     assert bag(report.collected["sums"]) == bag(local.landed("sums"))
-    cats = [json.loads(line) for line in (out / "cats.jsonl").read_text().splitlines()]
-    assert bag((row["key"], row["value"]) for row in cats) == bag(local.landed("cats"))
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    assert bag((row["key"], row["value"]) for row in rows) == bag(local.landed("rows"))
 
 
 def died_and_went_on(out: Path, monkeypatch: pytest.MonkeyPatch, deaths: list[Any]) -> None:

@@ -387,6 +387,18 @@ def endless(out: str = "out") -> Topology:
     return t
 
 
+def two_sources(out: str = "out") -> Topology:
+    """Two sources that end, a file and rows that are collected."""
+    t = Topology("two_sources")
+    split = lines(t).bolt("split", Split, grouping=shuffle())
+    count = split.bolt("count", Count, grouping=by_key(), streams=("totals",))
+    count.sink("rows", JsonLines(f"{out}/rows.jsonl"))
+    t.spout("numbers", Items([(i, i % 3) for i in range(50)])).key_by(lambda value: value).reduce(
+        "sum", lambda total, value: total + value, initial=0
+    ).sink("sums", Collect())
+    return t
+
+
 class Angry(Bolt):
     def process(self, key, value):
         if key == "mat":
