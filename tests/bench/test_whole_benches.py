@@ -156,7 +156,7 @@ def test_the_loads_are_the_same_on_every_run():
 
 @pytest.mark.slow
 def test_policies_are_compared_in_the_simulator(tmp_path):
-    result = run("policies", tmp_path, "--quick", "--only", "compare", "--scale", "0.12")
+    result = run("policies", tmp_path, "--quick", "--only", "compare", "--scale", "0.08")
     ranked = {row["policy"]: row for row in result["ranking"]}
     rows = json.loads((tmp_path / "compare.json").read_text())["rows"]
     workers = {(row["load"], row["policy"]): row["figures"]["workers"]["median"] for row in rows}
