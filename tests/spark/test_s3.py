@@ -65,6 +65,7 @@ def test_a_run_dies_and_goes_on_with_other_tasks_and_all_that_it_keeps_in_s3(s3:
 @depth.deep(
     "0.7 GB of jars, and four JVMs; deaths of a run that keeps its state in a folder are in engine/test_engine.py"
 )
+@pytest.mark.timeout(1800)
 def test_a_command_that_is_killed_goes_on_from_what_is_in_s3(s3: Any, tmp_path: Path, young: dict[str, str]) -> None:
     jars = hadoop_aws.jars()
     if not jars:
