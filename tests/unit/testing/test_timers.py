@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 import pytest
 from commands_asked import some_change
 from counting import Landed
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_guarantees import EXACTLY, AtTheEnd, Tally, plan_of, shaken
 
@@ -196,6 +196,8 @@ class AsyncAtTheEnd(AtTheEnd):
 )
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 1 << 30), kills=st.integers(0, 3))
+@example(seed=1, kills=3)
+@example(seed=2, kills=3)
 def test_hooks_that_wait_are_kept_together_with_what_they_change(done, bolt, options, seed, kills):
     local = LocalRuntime(plan_of(bolt, 200, concurrency=4, **options), seed=seed, settings=EXACTLY)
     shaken(done, local, seed, kills)
