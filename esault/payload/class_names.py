@@ -139,6 +139,8 @@ _vouched_classes: set[Any] = set()
 _moved: dict[str, Any] = {}
 #: the module of the topology file that was imported last
 _topology: list[ModuleType] = []
+#: where cells of a notebook are written
+_NOTEBOOK = os.path.join(".esault", "notebook")
 #: the user's script, while it takes results over
 _script: list[ModuleType] = []
 #: (module, name) -> (the module, what is there)
@@ -254,7 +256,10 @@ def _look_up(module: str, name: str) -> tuple[ModuleType | None, Any]:
             f"say Topology(..., types=({module.partition('.')[0]!r},))"
         )
     if module.startswith(TOPOLOGY_MODULES) and _script:
-        return _script[-1], _walk(_script[-1], module, name)
+        with contextlib.suppress(FrameError):  # a cell may have taken it away since
+            thing = _walk(_script[-1], module, name)
+            if isinstance(thing, (type, FunctionType)) or is_own(type(thing).__module__):
+                return _script[-1], thing
     if module.startswith(TOPOLOGY_MODULES) and module not in sys.modules:
         if not _topology:
             raise FrameError(f"they name {name} of a topology file, and none is loaded here")
@@ -409,13 +414,20 @@ def check(thing: Any) -> None:
 
 @contextlib.contextmanager
 def as_script(path: str | None) -> Iterator[None]:
-    """Within: classes of the topology file `path` are those of the user's script, where that is the same file.
+    """Within: classes of the topology file `path` are those of the user's script, where that is the same file, or of the notebook
+    from whose cells it was written.
 
     A script that runs its own topology gets results back; an order among them is to be one of its own class of orders.
     """
     main = sys.modules.get("__main__")
     file = getattr(main, "__file__", None)
-    if main is None or path is None or file is None or os.path.realpath(file) != os.path.realpath(path):
+    if path is None:
+        same = False
+    elif file is None:
+        same = os.path.dirname(path).endswith(_NOTEBOOK)
+    else:
+        same = os.path.realpath(file) == os.path.realpath(path)
+    if main is None or not same:
         yield
         return
     _script.append(main)

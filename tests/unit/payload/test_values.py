@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import typing
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -345,3 +346,26 @@ class Wants:
 def test_the_users_own_code_that_raises_when_a_value_is_read_is_named(thing, message):
     with pytest.raises(FrameError, match=message):
         codec.unpack(codec.pack_value(thing))
+
+
+@pytest.mark.parametrize(
+    ("path", "cell", "own"),
+    [
+        ("/home/ann/.esault/notebook/orders.py", kinds.Plain, True),
+        ("/home/ann/.esault/notebook/orders.py", "another thing by now", False),
+        ("/home/ann/orders.py", kinds.Plain, False),
+        (None, kinds.Plain, False),
+    ],
+    ids=["cell", "taken away", "file", "none"],
+)
+def test_classes_of_results_are_those_of_the_cells_that_they_were_written_from(monkeypatch, path, cell, own):
+    main, file = ModuleType("__main__"), ModuleType("esault_topology_orders_1")
+    written = type("Order", (), {"__module__": file.__name__})
+    vars(main)["Order"], vars(file)["Order"] = cell, written
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setitem(sys.modules, file.__name__, file)
+    class_names.forget()
+    with class_names.as_script(path):
+        assert class_names.find(file.__name__, "Order") is (cell if own else written)
+    assert class_names.find(file.__name__, "Order") is written
+    class_names.forget()
