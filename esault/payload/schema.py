@@ -209,6 +209,14 @@ def _as_it_was(value: Any, fresh: Any) -> Any:
     return value
 
 
+def _is_written_by_us(cls: type, state: Any) -> bool:
+    """Return whether a state is that of an object which said nothing of how it is kept, and which `pickles` writes in Python's form
+    for slots: a `__setstate__` that its class has today is to get a dict, as from Python."""
+    flat = not any(vars(base).get("__slots__") for base in cls.__mro__[:-1])
+    silent = getattr(cls, "__getstate__", None) is getattr(object, "__getstate__", None)
+    return flat and silent and type(state) is tuple and len(state) == 2 and state[0] is None and type(state[1]) is dict
+
+
 class _Evolving(pickle._Unpickler):
     """Python's own reader in Python: slow, and it can be told what to do about each object."""
 
@@ -285,6 +293,8 @@ class _Evolving(pickle._Unpickler):
         setter = getattr(cls, "__setstate__", None)
         generated = setter is None or getattr(setter, "__name__", "") in _GENERATED or fields_of_model(cls) is not None
         if not (generated and is_own(cls.__module__)):
+            if is_own(cls.__module__) and _is_written_by_us(cls, state):
+                stack[-1] = state[1]
             pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
             return
         stack.pop()

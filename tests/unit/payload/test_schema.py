@@ -247,3 +247,16 @@ def test_what_python_notes_in_a_class_when_it_is_first_pickled_makes_it_no_other
         evolution = Evolution(said)
         assert not evolution.needed(None)
         assert Evolution(said).read(state)["it"].mark == [1]
+
+
+def test_a_setstate_that_is_new_gets_the_attributes_of_before_as_a_dict(version):
+    before = "class R:\n    def __init__(self):\n        self.total = 3\n"
+    after = """
+    class R:
+        def __init__(self):
+            self.sum = 0
+        def __setstate__(self, state):
+            self.sum = state["total"]
+    """
+    found, dropped, _ = moved_to(version, before, textwrap.dedent(after), lambda module: module.R())
+    assert vars(found) == {"sum": 3} and not dropped
