@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,10 @@ STEP = 0.0005
 #: steps from the end of a checkpoint to the next one
 CHECKPOINT_STEPS = 8
 
-SMALL = Settings(root_rows=128)
-CHECKPOINTS = Settings(root_rows=128, delivery="eo")
+#: as in a process of a run: what LocalRuntime does beside that, to find faults of user code, is none of the data path
+LARGE = Settings(watch_values=False, reload_state=False)
+SMALL = replace(LARGE, root_rows=128)
+CHECKPOINTS = replace(SMALL, delivery="eo")
 
 
 class InTurn(random.Random):
@@ -177,7 +179,7 @@ WORKLOADS = [
     Workload("A", _words, _lines, LENGTH, 256, 768, _spoken),
     Workload("A, table", _words, _lines, LENGTH, 256, 768, _spoken, _table, needs="pyarrow"),
     Workload("B", _sums, records, 1, 2048, 6144, _even),
-    Workload("B, large roots", _sums, records, 1, 10_240, 20_480, _even, settings=Settings()),
+    Workload("B, large roots", _sums, records, 1, 10_240, 20_480, _even, settings=LARGE),
     Workload("B, checkpoints", _sums, records, 1, 2048, 6144, _even, settings=CHECKPOINTS),
     Workload("B, new keys", _sums, _new_keys, 1, 1024, 3072, _even, known=False),
 ]
