@@ -6,11 +6,14 @@ Each run is a command of its own, as a user would write it: files in, a sink of 
 once with all of its rows kept, and these are compared; a difference ends the bench. Memory is weighed in that run. Then they run in
 turns. Rows/s: rows that came in, from the first row out to the last. Processor seconds: of the command and all its descendants, for a
 million rows in. First row: from the command to the first row out; prompt: from the last row out to the end of the command.
+
+The result is written after each kind of work. With --only the others stay as an earlier run with the same --out has found them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -168,8 +171,7 @@ def main() -> None:
     runs = arguments.runs or (1 if arguments.quick else 5)
     share = (QUICK if arguments.quick else 1.0) * arguments.scale
     machine = facts()
-    found: dict[str, Any] = {}
-    text: list[str] = []
+    found = _before(Path(arguments.out, "result.json"), runs, share)
     for name in arguments.only:
         workload = WORKLOADS[name]
         with tempfile.TemporaryDirectory(prefix="esault-real-") as folder:
@@ -177,11 +179,29 @@ def main() -> None:
             data.mkdir()
             count = 0 if workload.missing() else workload.make(data, share)
             print(f"{name}: {workload.title}, {count:,} {workload.unit}", flush=True)
-            found[name] = _measured(Work(workload, data, count, share), runs)
-        text += _lines(f"{name}: {workload.title}", workload.unit, found[name])
+            found[name] = {**_measured(Work(workload, data, count, share), runs), "machine": machine}
+        _write(arguments.out, found, runs, share)
+
+
+def _before(path: Path, runs: int, share: float) -> dict[str, Any]:
+    """Return what an earlier run has measured with as many runs of the same size; none where there is none."""
+    if not path.exists():
+        return {}
+    result = json.loads(path.read_text())
+    same = (result["runs"], result["share"]) == (runs, share)
+    return dict(result["work"]) if same and all("machine" in work for work in result["work"].values()) else {}
+
+
+def _write(out: str, found: dict[str, Any], runs: int, share: float) -> None:
+    """Write what there is so far: what fails later takes nothing away."""
+    found = {name: found[name] for name in WORKLOADS if name in found}
+    text = [
+        line
+        for name, work in found.items()
+        for line in _lines(f"{name}: {WORKLOADS[name].title}", WORKLOADS[name].unit, work)
+    ]
     result = {
         "bench": "real",
-        "machine": machine,
         "seed": SEED,
         "runs": runs,
         "share": share,
@@ -191,7 +211,7 @@ def main() -> None:
         "with all rows kept in files for comparison",
         "work": found,
     }
-    write_with(arguments.out, result, text, lambda path: draw(path, found))
+    write_with(out, result, text, lambda path: draw(path, found))
 
 
 if __name__ == "__main__":

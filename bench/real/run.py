@@ -54,7 +54,7 @@ class Work:
     def command(self, engine: str, out: Path, check: bool) -> list[str]:
         """As it is started."""
         if is_ours(engine):
-            given = self.workload.esault(self.data, out, check, self.count, self.share)
+            given = self.workload.esault(self.data, out, check, self.count)
             width = ["--parallelism", str(self.workload.wider)] if engine != ESAULT else []
             return [sys.executable, "-m", "esault", "run", *given, *width, "--plain"]
         module = "bench.real.plain" if engine == PLAIN else "bench.real.bytewax_flows"

@@ -69,7 +69,7 @@ def words(data: str, out: str, check: bool = False) -> Topology:
 
 
 def words_landed(data: str, out: str, check: bool = False) -> Topology:
-    """topologies/standard_library.py, over some of the library's files."""
+    """As topologies/standard_library.py, which keeps one row for each word, with a row for every update."""
     t, counts = _counted("real-words-landed", data)
     counts.sink("table", SparkTable(out, columns={"word": str, "total": int}, mode="replace"))
     return t

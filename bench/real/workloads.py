@@ -46,9 +46,8 @@ class Workload:
     before_first: float = 0.0
     #: folders of tables within what a run writes; none where rows go to a store of the user's
     tables: tuple[str, ...] = ()
-    #: the file of topologies/ that does this work at full size
+    #: the file of topologies/ that does this work, and its parameter for the number of rows
     own_file: str | None = None
-    #: its parameter for the number of rows, with which it does it at any size
     own_size: str | None = None
     #: a unit that two sub-units do quicker than one, as `--parallelism` takes it: a reader of files, where their order does not
     #: matter, or a bolt that takes nearly all of the time
@@ -59,11 +58,10 @@ class Workload:
         ("bytewax, 2 processes", ("--processes", "2")),
     )
 
-    def esault(self, data: Path, out: Path, check: bool, count: int, share: float) -> list[str]:
-        """What stands behind `esault run`: the topology and its parameters; `share` is that of the full size."""
-        if self.own_file and (self.own_size or share >= 1):
-            size = [f"{self.own_size}={count}"] if self.own_size else []
-            return [str(TOPOLOGIES / self.own_file), *_set(f"out={out}", *size)]
+    def esault(self, data: Path, out: Path, check: bool, count: int) -> list[str]:
+        """What stands behind `esault run`: the topology and its parameters."""
+        if self.own_file:
+            return [str(TOPOLOGIES / self.own_file), *_set(f"out={out}", f"{self.own_size}={count}")]
         return [f"{OWN}:{self.name}", *_set(f"data={data}", f"out={out}", f"check={str(check).lower()}")]
 
     def times(self, out: Path) -> dict[str, Any]:
@@ -213,7 +211,6 @@ _ALL = (
         _library,
         "rows",
         tables=(".",),
-        own_file="standard_library.py",
     ),
     Workload("json_lines", "JSON lines of ten fields, 100 k keys", "lines", _json_lines, "final", wider="lines=2"),
     Workload("keys", "uniform keys, 1 M of them", "lines", _keys, "rows"),
