@@ -135,6 +135,9 @@ class OutletRunner:
         try:
             if step.kind == "flat_map":
                 results = [tuple(function(v)) for v in values]
+            elif step.kind == "filter":
+                # Here, since a result may refuse to be true or false, as an array does.
+                return _where(tuple(map(function, values)), keys, values, ids)
             else:
                 results = tuple(map(function, values))
         except _STOPPING:
@@ -157,11 +160,7 @@ class OutletRunner:
         if step.kind == "key_by":
             return results, values, ids
         if step.kind == "filter":
-            return (
-                tuple(compress(keys, results)),
-                tuple(compress(values, results)),
-                tuple(compress(ids, results)) if ids is not None else None,
-            )
+            return _where(results, keys, values, ids)
         flat_keys: list[Any] = []
         flat_values: list[Any] = []
         for key, many in zip(keys, results):
@@ -176,6 +175,8 @@ class OutletRunner:
         while True:
             try:
                 result = step.function(value)
+                if step.kind == "filter":
+                    return bool(result)
                 if step.kind != "flat_map":
                     return result
                 if not isinstance(result, Iterable):
@@ -195,3 +196,12 @@ class OutletRunner:
                     raise UserError(f"step {step.name!r} ({name}), key {key!r}: {described(error)}") from error
                 self._survive(step, error, key, value)
                 return _FAILED
+
+
+def _where(results: Sequence[Any], keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> Columns:
+    """The rows whose result is true."""
+    return (
+        tuple(compress(keys, results)),
+        tuple(compress(values, results)),
+        tuple(compress(ids, results)) if ids is not None else None,
+    )

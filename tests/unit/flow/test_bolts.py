@@ -196,6 +196,32 @@ def test_an_error_in_a_step_names_the_step():
         small.run(t)
 
 
+class Unsure:
+    """Neither true nor false, as an array of several is."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __bool__(self):
+        if self.value == 1:
+            raise ValueError("the truth value is ambiguous")
+        return bool(self.value)
+
+
+@pytest.mark.parametrize("policy", [fail(), skip()], ids=["fail", "skip"])
+def test_a_filter_whose_answer_is_neither_true_nor_false_names_the_step_and_the_key(policy):
+    t = Topology("steps")
+    rows = t.spout("rows", Items([("a", 0), ("b", 1), ("c", 2)]))
+    rows.filter(Unsure, on_error=policy).sink("out", Collect())
+    if policy == fail():
+        with pytest.raises(
+            TopologyFailed, match=r"step 'rows.filter' \(Unsure\), key 'b': ValueError: the truth value"
+        ):
+            small.run(t)
+        return
+    assert [(row.key, row.value) for row in small.run(t).landed("out")] == [("c", 2)]
+
+
 def test_steps_do_what_they_say():
     t = Topology("steps")
     lines = t.spout("lines", Items([("f", "b a"), ("g", ""), ("h", "c a b")]))
