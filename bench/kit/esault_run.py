@@ -42,7 +42,7 @@ def setting(text: str) -> tuple[str, Any]:
     defaults = asdict(Settings())
     if not equals or name not in defaults:
         raise ValueError(f"{text!r} is no setting; write NAME=VALUE with one of: {', '.join(defaults)}")
-    kind = type(defaults[name])
+    kind = bool if defaults[name] is None else type(defaults[name])  # None: yes or no, as the runtime thinks fit
     return name, value.lower() in ("1", "true", "yes") if kind is bool else kind(value)
 
 

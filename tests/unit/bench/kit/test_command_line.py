@@ -35,6 +35,7 @@ def test_a_setting_has_the_type_of_its_default():
     assert setting("linger=0.002") == ("linger", 0.002)
     assert setting("delivery=none") == ("delivery", "none")
     assert setting("watch_values=false") == ("watch_values", False)
+    assert setting("reload_state=yes") == ("reload_state", True)
 
 
 @pytest.mark.parametrize("text", ["root_rows", "speed=9"])
