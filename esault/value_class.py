@@ -7,8 +7,6 @@ makes objects of half of the classes that it imports.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +25,7 @@ else:
             for each in above:
                 each.frozen = False  # the decorator, which is not to make a frozen class, refuses one above
             try:
-                with _without_texts(cls):
-                    dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+                dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
             finally:
                 for each in above:
                     each.frozen = True
@@ -41,22 +38,6 @@ else:
             return cls
 
         return made
-
-
-@contextlib.contextmanager
-def _without_texts(cls: type) -> Iterator[None]:
-    """Show the decorator no texts as annotations: it would search each for `ClassVar` and `InitVar`, which is a quarter of its time."""
-    texts = vars(cls).get("__annotations__")
-    if not texts or any("Var" in text or text.endswith("KW_ONLY") for text in map(str, texts.values())):
-        yield
-        return
-    cls.__annotations__ = dict.fromkeys(texts, object)
-    try:
-        yield
-    finally:
-        cls.__annotations__ = texts
-    for each in fields(cls):
-        each.type = texts.get(each.name, each.type)  # others are those of a class above
 
 
 def _parameters(cls: type) -> Any:
