@@ -8,20 +8,22 @@ import re
 import types
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 __all__ = ["code_mark"]
 
 #: have a `repr` that says all of them, and is the same in each process
-_PLAIN: tuple[type, ...] = (str, int, float, complex, bool, bytes, type(None), range, decimal.Decimal, re.Pattern)
+_PLAIN: tuple[type, ...] = (str, int, float, complex, bool, bytes, type(None), range, decimal.Decimal)
 _PLAIN += (datetime.date, datetime.time, datetime.timedelta)
+_HOLDERS = (list, tuple, set, frozenset, dict)
 
 
 def code_mark(function: Callable[..., Any], *said: str) -> str:
     """Return eight digits. Functions, classes and values of the same module count, those of libraries do not.
 
-    Of a function that another one wraps, such as one of Spark's `udf`, both count. Values are plain ones, and collections of them: what
-    has another `repr` in each process counts by its type alone.
+    Of a function that another one wraps, such as one of Spark's `udf`, both count. Values are plain ones, collections, and objects of
+    the module's own classes with their attributes. Others count by their type alone: their `repr` may differ from process to process.
     """
     return f"{zlib.crc32(repr([*_parts(function, set()), *said]).encode()):08x}"
 
@@ -36,10 +38,10 @@ def _parts(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
     seen.add(id(code))
     scope = getattr(function, "__globals__", {})
     home = scope.get("__name__")
-    yield _said(getattr(function, "__defaults__", None))
+    yield _said(getattr(function, "__defaults__", None), home)
     by_name = getattr(function, "__kwdefaults__", None)
     if by_name:
-        yield _said(by_name)
+        yield _said(by_name, home)
     names: list[str] = []
     yield from _of_code(code, names)
     used = [(name, scope[name]) for name in dict.fromkeys(names) if name in scope]
@@ -63,32 +65,51 @@ def _used(name: str, value: Any, home: Any, seen: set[int]) -> Iterator[str]:
                 )  # of a static method, a property
                 if not member.startswith("__") or isinstance(inner, types.FunctionType):
                     yield from _used(f"{name}.{member}", inner, home, seen)
-    elif isinstance(value, (*_PLAIN, tuple, frozenset, list, dict, set)):
-        yield f"{name}={_said(value)}"
-        for one in _functions(value):
+    elif isinstance(value, (*_PLAIN, *_HOLDERS, re.Pattern)) or _is_own(value, home):
+        yield f"{name}={_said(value, home)}"
+        for one in _held(value, home, set()):
             yield from _used(name, one, home, seen)
 
 
-def _functions(value: Any) -> Iterator[Any]:
-    """Functions and classes that a collection holds."""
-    if isinstance(value, (list, tuple, set, frozenset, dict)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _functions(one)
-    elif isinstance(value, (types.FunctionType, type)):
+def _is_own(value: Any, home: Any) -> bool:
+    """Return whether it is an object with attributes, of a class of this module."""
+    return type(value).__module__ == home and hasattr(value, "__dict__")
+
+
+def _held(value: Any, home: Any, within: set[int]) -> Iterator[Any]:
+    """Functions and classes that a collection or an object holds, its own class among them."""
+    if isinstance(value, (types.FunctionType, type)):
         yield value
+    elif id(value) in within:
+        return
+    elif isinstance(value, _HOLDERS) or _is_own(value, home):
+        within.add(id(value))
+        inside = value
+        if not isinstance(value, _HOLDERS):
+            yield type(value)
+            inside = vars(value)
+        for one in inside.values() if isinstance(inside, dict) else inside:
+            yield from _held(one, home, within)
 
 
-def _said(value: Any) -> str:
-    """A value as text that is the same in each process."""
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        ends = "[]" if type(value) is list else "()"
-        one = "," if ends == "()" and len(value) == 1 else ""
-        return f"{ends[0]}{', '.join(map(_said, value))}{one}{ends[1]}"
+def _said(value: Any, home: Any, within: tuple[int, ...] = ()) -> str:
+    """A value as text that is the same in each process; one that holds itself is said once."""
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if isinstance(value, re.Pattern):  # a `repr` of theirs ends after 200 characters
+        return f"{value.pattern!r}/{value.flags}"
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if id(value) in within:
+        return kind
+    say = partial(_said, home=home, within=(*within, id(value)))
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_said(key)}: {_said(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{say(key)}: {say(one)}' for key, one in value.items())}}}"
     if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(_said, value)))}}}"
-    return repr(value) if isinstance(value, _PLAIN) else f"{type(value).__module__}.{type(value).__qualname__}"
+        return f"{{{', '.join(sorted(map(say, value)))}}}"
+    if isinstance(value, (list, tuple)):
+        ends = "[]" if isinstance(value, list) else "()"
+        return f"{ends[0]}{', '.join(map(say, value))}{ends[1]}"
+    return f"{kind}{say(vars(value))}" if _is_own(value, home) else kind
 
 
 def _of_code(code: types.CodeType, names: list[str]) -> Iterator[str]:

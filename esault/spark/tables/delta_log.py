@@ -132,7 +132,8 @@ def _read(folder: str) -> _Said:
             for line in file:
                 action: Mapping[str, Any] = json.loads(line)
                 if "add" in action:
-                    active[action["add"]["path"]] = json.loads(action["add"]["stats"])["numRecords"]
+                    stats = json.loads(action["add"].get("stats") or "{}")  # another writer may say none
+                    active[action["add"]["path"]] = stats.get("numRecords", 0)
                 elif "remove" in action:
                     active.pop(action["remove"]["path"], None)
                 elif "metaData" in action:

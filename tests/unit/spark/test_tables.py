@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import types
@@ -25,8 +26,16 @@ RATES: dict[str, Any] = {"eur": 1.1, "steps": [1, 2]}
 CODES = {"b", "a"}
 
 
+LOOP: list[Any] = [1]
+LOOP.append(LOOP)
+LONG = re.compile("a" * 300)
+
+
 class Price:
     FLOOR = 1
+
+    def __init__(self, factor: int = 1) -> None:
+        self.factor = factor
 
     def of(self, x: int) -> int:
         return max(x, self.FLOOR)
@@ -159,6 +168,9 @@ def test_the_mark_of_code_changes_with_it_and_with_what_it_uses(monkeypatch: pyt
     assert before != code_mark(first)
 
 
+OURS = Price(2)
+
+
 def changed(function: Any, new: Any) -> Any:
     """A function with another code, which uses the same names."""
     return types.FunctionType(new.__code__, function.__globals__, function.__name__)
@@ -170,6 +182,9 @@ def changed(function: Any, new: Any) -> Any:
         (lambda s: s * RATES["eur"], "RATES", {"eur": 1.2, "steps": [1, 2]}),
         (lambda s: s * RATES["eur"], "RATES", {"eur": 1.1, "steps": [1, 3]}),
         (lambda s: s in CODES, "CODES", {"a", "b", "c"}),
+        (lambda s: s in LOOP, "LOOP", [2]),
+        (lambda s: LONG.match(s), "LONG", re.compile("a" * 299 + "b")),
+        (lambda s: OURS.of(s), "OURS", Price(3)),
         (lambda s: Price().of(s), "Price", type("Price", (), {**vars(Price), "FLOOR": 2})),
         (lambda s: Price().of(s), "Price", type("Price", (), {**vars(Price), "of": lambda self, x: x})),
         (lambda s: doubled(s), "doubled", wrapped(changed(doubled, lambda x: 3 * x))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,18 @@ class TestOurs:
             ("WRITE", {True}, 3, 0),
         ]
         assert publish(str(tmp_path)) is None
+
+    def test_an_entry_of_another_writer_that_counts_no_rows_is_read(self, tmp_path: Path) -> None:
+        landing(tmp_path).end(True)
+        publish(str(tmp_path))
+        newest = sorted((tmp_path / "_delta_log").glob("*.json"))[-1]
+        bare = [json.loads(line) for line in newest.read_text().splitlines()]
+        for action in bare:
+            if "add" in action:
+                del action["add"]["stats"]
+        newest.write_text("".join(f"{json.dumps(action)}\n" for action in bare))
+        landing(tmp_path, 1, "r2").end(True)
+        assert publish(str(tmp_path)) is not None
 
     def test_a_compaction_that_drops_rows_is_a_change(self, tmp_path: Path) -> None:
         landing(tmp_path).end(True)
