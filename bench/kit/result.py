@@ -50,13 +50,15 @@ def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, 
     write_with(out, result, lines, lambda path: _draw(path, panels, unit))
 
 
-def write_with(out: str, result: dict[str, Any], lines: list[str], draw: Callable[[Path], bool]) -> None:
-    """The same with a plot of one's own: `draw(path)` says whether it could."""
+def write_with(
+    out: str, result: dict[str, Any], lines: list[str], draw: Callable[[Path], bool], new: list[str] | None = None
+) -> None:
+    """The same with a plot of one's own: `draw(path)` says whether it could. `new`: the lines that have not been printed yet."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").write_text(json.dumps(result) + "\n")
     (folder / "result.txt").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    print("\n".join(lines if new is None else new))
     drawn = draw(folder / "result.png")
     print(f"{folder}/result.json, result.txt{', result.png' if drawn else ' (no plot: matplotlib is not installed)'}")
 

@@ -17,6 +17,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def main() -> None:
             count = 0 if workload.missing() else workload.make(data, share)
             print(f"{name}: {workload.title}, {count:,} {workload.unit}", flush=True)
             found[name] = {**_measured(Work(workload, data, count, share), runs), "machine": machine}
-        _write(arguments.out, found, runs, share)
+        _write(arguments.out, found, name, runs, share)
 
 
 def _before(path: Path, runs: int, share: float) -> dict[str, Any]:
@@ -192,14 +193,12 @@ def _before(path: Path, runs: int, share: float) -> dict[str, Any]:
     return dict(result["work"]) if same and all("machine" in work for work in result["work"].values()) else {}
 
 
-def _write(out: str, found: dict[str, Any], runs: int, share: float) -> None:
+def _write(out: str, found: dict[str, Any], newest: str, runs: int, share: float) -> None:
     """Write what there is so far: what fails later takes nothing away."""
     found = {name: found[name] for name in WORKLOADS if name in found}
-    text = [
-        line
-        for name, work in found.items()
-        for line in _lines(f"{name}: {WORKLOADS[name].title}", WORKLOADS[name].unit, work)
-    ]
+    text = {
+        name: _lines(f"{name}: {WORKLOADS[name].title}", WORKLOADS[name].unit, work) for name, work in found.items()
+    }
     result = {
         "bench": "real",
         "seed": SEED,
@@ -211,7 +210,7 @@ def _write(out: str, found: dict[str, Any], runs: int, share: float) -> None:
         "with all rows kept in files for comparison",
         "work": found,
     }
-    write_with(out, result, text, lambda path: draw(path, found))
+    write_with(out, result, list(chain.from_iterable(text.values())), lambda path: draw(path, found), text[newest])
 
 
 if __name__ == "__main__":
