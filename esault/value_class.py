@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["value_class"]
+__all__ = ["compile_now", "value_class"]
+
+#: classes whose `__init__` the first object will have compiled
+_later: set[type] = set()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as value_class
@@ -48,19 +51,32 @@ def _compile_later(cls: type) -> None:
     """Have the first object of the class compile its `__init__`."""
 
     def first(self: Any, *args: Any, **named: Any) -> None:
-        body: dict[str, Any] = {"__doc__": cls.__doc__, "__module__": cls.__module__, "__annotations__": {}}
-        for each in fields(cls):
-            body["__annotations__"][each.name] = each.type
-            body[each.name] = each
-        if hasattr(cls, "__post_init__"):
-            body["__post_init__"] = cls.__post_init__
-        same: Any = dataclass(repr=False, eq=False)(type(cls.__name__, (), body))
-        made = same.__init__
-        made.__qualname__ = f"{cls.__qualname__}.__init__"  # what errors of arguments say
-        cls.__init__ = made  # type: ignore[misc]
-        made(self, *args, **named)
+        _compile(cls)
+        cls.__init__(self, *args, **named)  # type: ignore[misc]
 
     cls.__init__ = first  # type: ignore[misc]
+    _later.add(cls)
+
+
+def compile_now(*classes: type) -> None:
+    """Compile what the first object would: for a process whose children make objects of these classes."""
+    for each in classes:
+        if each in _later:
+            _compile(each)
+
+
+def _compile(cls: Any) -> None:
+    _later.discard(cls)
+    body: dict[str, Any] = {"__doc__": cls.__doc__, "__module__": cls.__module__, "__annotations__": {}}
+    for each in fields(cls):
+        body["__annotations__"][each.name] = each.type
+        body[each.name] = each
+    if hasattr(cls, "__post_init__"):
+        body["__post_init__"] = cls.__post_init__
+    same: Any = dataclass(repr=False, eq=False)(type(cls.__name__, (), body))
+    made = same.__init__
+    made.__qualname__ = f"{cls.__qualname__}.__init__"  # what errors of arguments say
+    cls.__init__ = made
 
 
 def _fields(thing: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.value_class import value_class
+from esault.value_class import compile_now, value_class
 
 
 @value_class(frozen=True)
@@ -152,3 +152,16 @@ def test_it_cannot_be_changed(name):
     with pytest.raises(FrozenInstanceError):
         del point.x
     assert point == Point(1)
+
+
+def test_a_class_can_be_compiled_before_its_first_object():
+    @value_class(frozen=True)
+    class Fresh:
+        a: int
+
+    before = Fresh.__init__
+    compile_now(Fresh, Point)
+    compiled = Fresh.__init__
+    assert compiled is not before
+    compile_now(Fresh)  # once
+    assert Fresh(1).a == 1 and Fresh.__init__ is compiled

@@ -14,9 +14,36 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 import esault.runtime.worker.sub_unit_actor  # noqa: F401 - so that children find it imported
-from esault.messages.control import Exited, Fork, Kill, NotForked, Release
+from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.worker.environment import Environment
+from esault.messages.change import EndRead, RangesHandedOver, RangesHeld, StateInstalled
+from esault.messages.control import (
+    AckRoutingSet,
+    Added,
+    Built,
+    Ended,
+    Exited,
+    Finished,
+    Fork,
+    Kill,
+    NotForked,
+    Release,
+    Stopped,
+)
+from esault.messages.probe import KeyLoad, Usage
+from esault.messages.status import Status, SubUnitCounts
 from esault.runtime.actors.parent import ParentActor
-from esault.runtime.messages import ChildSpec, ForkedChild, KeeperStarted, Leave, Pid, RunSpec, StartKeeper, Wake
+from esault.runtime.messages import (
+    ChildSpec,
+    ForkedChild,
+    KeeperStarted,
+    Leave,
+    Messages,
+    Pid,
+    RunSpec,
+    StartKeeper,
+    Wake,
+)
 from esault.runtime.net.inlets import remove_files
 from esault.runtime.process.exits import LAST_THREADS, exit_code, how_ended
 from esault.runtime.process.owner import Owner
@@ -24,12 +51,20 @@ from esault.runtime.process.title import set_title
 from esault.runtime.worker.fork_retries import ForkRetries, shortage
 from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, UNHEARD, SubUnitActor
 from esault.state.place import load_client, place_of
+from esault.topology.context import Context
+from esault.value_class import compile_now
 
 __all__ = ["Keeper"]
 
 
 #: seconds between two looks at who lives
 LOOK_EVERY = 0.25
+#: classes of which each sub-unit makes objects: compiled here once, for 10 ms of a processor, they are so in every child
+_OF_CHILDREN = (
+    *(Context, OperatorParameters, Environment, Messages, Pid, Built, Added, AckRoutingSet),
+    *(RangesHeld, StateInstalled, RangesHandedOver, Status, SubUnitCounts, Usage, KeyLoad, EndRead),
+    *(Ended, Finished, Stopped),
+)
 
 
 class Keeper(ParentActor):
@@ -62,6 +97,7 @@ class Keeper(ParentActor):
         if message.spec.state_dir is not None:
             load_client(place_of(message.spec.state_dir))
         self.send(sender, KeeperStarted(Owner.current()))
+        compile_now(*_OF_CHILDREN)
         # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
         # It is not collected first: imports leave some hundred dead objects, and the run waits for its first sub-units.
