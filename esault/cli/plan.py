@@ -23,6 +23,7 @@ from esault.errors import UsageError
 
 if TYPE_CHECKING:
     from esault.sim.capacity_plan import CapacityPlanner, Outcome
+    from esault.sim.change_costs import ChangeCost
     from esault.sim.unit_profile import UnitProfile
     from esault.topology.plan import Plan
 
@@ -112,11 +113,15 @@ def command(
     """
     from esault.elasticity.objective import LatencyObjective
     from esault.sim.capacity_plan import CapacityPlanner, Scenario
-    from esault.ui.capacity_table import conclusion, measured, plain, table, within_budget
+    from esault.sim.change_costs import learnt_timing
+    from esault.sim.model import Timing
+    from esault.ui.capacity_table import changing, conclusion, measured, plain, table, within_budget
 
     place = place_of(topology)
     plan = place.build(params_of(place, settings)).plan()
-    profiles = _profiles(plan, Path(report))
+    read = _read(plan, Path(report))
+    profiles, costs = _profiles(plan, read), _change_costs(read)
+    timing = learnt_timing(costs, Timing())
     offered, length, told = _offered(plan, loads, rates, per, peak, seconds)
     spouts = sum(unit.parallelism for unit in plan.units.values() if unit.kind == "spout")
     bought = None if budget is None else _bought(plan, Budget.parse(budget), slot_price)
@@ -125,7 +130,7 @@ def command(
     with ProcessPoolExecutor(processors, multiprocessing.get_context("fork")) as pool:
         wanted = LatencyObjective.parse(objective) if objective else None
         most = slots if bought is None else min(slots, bought - spouts)
-        scenario = Scenario(tuple(profiles), offered, length, wanted, most, bought is not None)
+        scenario = Scenario(tuple(profiles), offered, length, wanted, most, bought is not None, timing)
         trying: dict[str, Any] = {"margin": margin, "seeds": range(1, seeds + 1), "mapped": pool.map}
         planner = CapacityPlanner(scenario, **trying)
         outcomes = list(_tried(planner, policies or ("auto",)))
@@ -138,7 +143,7 @@ def command(
         print(json.dumps([plain(each, spouts, hosts, slot_price) for each in outcomes], allow_nan=False, indent=1))
         return
     print(f"{plan.name}, as in {report}; {told}")
-    print("\n".join(measured(profiles)))
+    print("\n".join([*measured(profiles), changing(timing, len(costs))]))
     print()
     print("\n".join(table(planner, outcomes, spouts, hosts, slot_price)))
     print()
@@ -164,12 +169,10 @@ def _silent(text: str) -> None:
     pass
 
 
-def _profiles(plan: Plan, path: Path) -> list[UnitProfile]:
-    """Return what each unit did in the run that the report is of. Raises UsageError."""
-    from esault.sim.unit_profile import UnitProfile
-
+def _read(plan: Plan, path: Path) -> dict[str, Any]:
+    """Return the report of a run of this topology on the actors. Raises UsageError."""
     try:
-        report = json.loads(path.read_text())
+        report: dict[str, Any] = json.loads(path.read_text())
         units = report["units"]
     except OSError as error:
         raise UsageError(
@@ -188,6 +191,21 @@ def _profiles(plan: Plan, path: Path) -> list[UnitProfile]:
         raise UsageError(
             f"--report {path} is of a run on Spark, which does not measure what a tuple takes; run it on the actors"
         )
+    return report
+
+
+def _change_costs(report: dict[str, Any]) -> list[ChangeCost]:
+    """Return what changes took in that run."""
+    from esault.sim.change_costs import ChangeCost
+
+    return [ChangeCost.of_report(each) for each in report.get("changes", ()) if not each.get("dropped")]
+
+
+def _profiles(plan: Plan, report: dict[str, Any]) -> list[UnitProfile]:
+    """Return what each unit did in the run that the report is of."""
+    from esault.sim.unit_profile import UnitProfile
+
+    units = report["units"]
     profiles = []
     for name, unit in plan.units.items():
         one = units[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from esault.elasticity.estimators.budget_division import Share, divided
 from esault.elasticity.objective import LatencyObjective
 from esault.elasticity.policy import NONE
 from esault.errors import UsageError
-from esault.sim.model import Host, Model, Operator, Source
+from esault.sim.model import Host, Model, Operator, Source, Timing
 from esault.sim.simulation import Run, simulate
 from esault.sim.unit_profile import BETWEEN, UnitProfile, modelled
 
@@ -123,6 +123,8 @@ class Scenario:
     slots: int
     #: policies are told that this is a budget, which they divide
     budget: bool = False
+    #: what changes take
+    timing: Timing = field(default_factory=Timing)
 
     def operators(self, cost: float = 1.0) -> list[Operator]:
         """Return the parts that process, where a tuple takes `cost` times what was measured."""
@@ -139,7 +141,8 @@ class Scenario:
         parts = [replace(part, width=candidate.widths.get(part.name, 1)) for part in self.operators(cost)]
         steps = [part.name for part in parts if BETWEEN in part.name]
         sources = [Source(each.name, self.loads[each.name]) for each in self.profiles if each.kind == "spout"]
-        model = Model([*sources, *parts], hosts=(Host(cores=float(self.slots)),), slots=self.slots + len(steps))
+        hosts, slots = (Host(cores=float(self.slots)),), self.slots + len(steps)
+        model = Model([*sources, *parts], hosts, self.timing, slots)
         run = simulate(
             model,
             candidate.policy,

@@ -84,14 +84,21 @@ class Host:
 class Timing:
     """The durations of a change. The defaults are what the engine takes on one host (see the calibration in the bench)."""
 
-    #: until a new sub-unit can serve
+    #: until a new sub-unit can serve, and as much more for each further one of the same change
     start: float = 0.3
+    start_each: float = 0.0
+    #: until the table is published where none is started
+    switch: float = 0.0
     #: between the switch and the end of a change, for which moved keys wait, beside the time for their state
     move: float = 0.02
     #: state that is moved, a second
     bytes_per_second: float = 50e6
     #: that a tuple is on its way from one unit to the next
     net: float = 0.0005
+
+    def preparation(self, started: int) -> float:
+        """Return the time from the request of a change until its table is published, by how many sub-units it starts."""
+        return self.start + self.start_each * (started - 1) if started else self.switch
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ class ModelledUnit:
         if change is None:
             return
         if change.switched_at is None:
-            if now < change.at + (self._timing.start if change.news else 0.0):
+            if now < change.at + self._timing.preparation(len(change.news)):
                 return
             self._switch(change, now)
         if now >= change.ends_at:

@@ -10,9 +10,10 @@ from typing import Any
 from esault.counters import counted
 from esault.elasticity.budget import Budget
 from esault.sim.capacity_plan import CapacityPlanner, Outcome
+from esault.sim.model import Timing
 from esault.sim.unit_profile import UnitProfile
 
-__all__ = ["conclusion", "measured", "plain", "table"]
+__all__ = ["changing", "conclusion", "measured", "plain", "table"]
 
 
 def measured(profiles: Sequence[UnitProfile]) -> Iterator[str]:
@@ -28,6 +29,13 @@ def measured(profiles: Sequence[UnitProfile]) -> Iterator[str]:
             f"  {each.name.ljust(width)}  {_time(each.service)} a tuple; gets {comes:.3g} for each of {' and '.join(each.senders)}, "
             f"emits {each.emitted / each.processed:.3g} for each that it gets"
         )
+
+
+def changing(timing: Timing, changes: int) -> str:
+    """Return a line on what changes take, as learnt from so many."""
+    more = f", {_time(timing.start_each)} more for each further one" if timing.start_each else ""
+    where = f"as in {counted(changes, 'change')} of that run" if changes else "assumed: that run had no change"
+    return f"  a new sub-unit serves after {_time(timing.start)}{more}; moved keys wait {_time(timing.move)} ({where})"
 
 
 def _hosts(outcome: Outcome, spouts: int, slots: int) -> int:

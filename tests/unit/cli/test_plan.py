@@ -58,6 +58,22 @@ def test_it_says_what_a_load_takes(files):
     assert "is kept in all of them by" in text
 
 
+def test_changes_take_as_long_as_in_that_run(files):
+    options = ("--rate", "10", "--seconds", "5", "--seeds", "1")
+    assumed = "a new sub-unit serves after 300 ms; moved keys wait 20 ms (assumed: that run had no change)"
+    assert assumed in planned(files, *options)
+    change = {"kind": "rescale", "before": 1, "moved_bytes": 100, "dropped": ""}
+    changes = [
+        {**change, "after": 2, "prepare_ms": 100, "held_back_ms": 5},
+        {**change, "after": 5, "prepare_ms": 160, "held_back_ms": 5},
+        {**change, "after": 9, "prepare_ms": 9000, "held_back_ms": 0, "dropped": "ask/7 died"},
+    ]
+    report = {"topology": "asked", "engine": "actors", "units": UNITS, "changes": changes}
+    (files / "changed.json").write_text(json.dumps(report))
+    learnt = "a new sub-unit serves after 100 ms, 20 ms more for each further one; moved keys wait 5 ms"
+    assert f"{learnt} (as in 2 changes of that run)" in planned(files, *options, report="changed.json")
+
+
 def test_programs_get_the_trials(files):
     found = json.loads(planned(files, "--rate", "in=100", "--seconds", "5", "--seeds", "1", "--margin", "0", "--json"))
     assert [each["policy"] for each in found] == ["auto", "none"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -82,6 +83,15 @@ def test_a_change_takes_its_time_and_ends_the_overload(keys):
     # 4 s of 100/s more than can be done, then 100/s less
     assert work.waiting < 10
     assert run.worker_seconds == pytest.approx(2 * 5 + 4 * 25, rel=0.02)
+
+
+def test_a_growth_by_many_may_take_longer_and_shrinking_its_own_time():
+    policy = At({5: [Rescale("more", 6, unit="work")], 15: [Rescale("less", 2, unit="work")]})
+    timing = Timing(start=0.5, start_each=0.2, switch=0.4)
+    run = simulate(replace(line(lambda t: 100.0, keys=[1.0] * 200), timing=timing), policy, seconds=30)
+    (_, _), (grown, _), (shrunk, _) = run.operators["work"].trace
+    assert grown == pytest.approx(5 + 0.5 + 3 * 0.2, abs=0.05)
+    assert shrunk == pytest.approx(15 + 0.4, abs=0.05)
 
 
 def test_windows_have_the_same_ends_for_all_and_add_up():

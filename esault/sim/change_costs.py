@@ -1,0 +1,78 @@
+"""Costs of changes, learnt from those of a run: how long newcomers take to start, and moved keys wait."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from esault.messages.change_record import ChangeRecord
+from esault.sim.model import Timing
+from esault.value_class import value_class
+
+__all__ = ["ChangeCost", "learnt_timing"]
+
+#: bytes that changes must have moved together before the time of a byte is learnt: below, it is lost in the rest
+ENOUGH_BYTES = 1 << 20
+
+
+@value_class(frozen=True)
+class ChangeCost:
+    """What one change took. Times are seconds."""
+
+    #: sub-units that it started
+    started: int
+    #: from the request until they stood ready and the table was published
+    prepared: float
+    #: the longest that a moved key waited
+    held: float
+    moved_bytes: int = 0
+
+    @classmethod
+    def of_record(cls, record: ChangeRecord) -> ChangeCost:
+        """Return that of a change of a run that is on."""
+        started = 1 if record.kind == "move" else max(0, record.after - record.before)
+        return cls(started, record.prepared, record.held, record.moved_bytes)
+
+    @classmethod
+    def of_report(cls, change: Mapping[str, Any]) -> ChangeCost:
+        """Return that of an entry of `changes` in a report. Raises KeyError, TypeError."""
+        started = 1 if change["kind"] == "move" else max(0, change["after"] - change["before"])
+        return cls(started, change["prepare_ms"] / 1000, change["held_back_ms"] / 1000, change["moved_bytes"])
+
+
+def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
+    """Return what changes take by those that were measured; what they do not tell is as assumed.
+
+    Straight lines are laid through them: preparation over sub-units that start, time held over bytes that move.
+    """
+    measured = list(costs)
+    found = assumed
+    if grown := [each for each in measured if each.started]:
+        first, more = _line([each.started - 1 for each in grown], [each.prepared for each in grown], assumed.start_each)
+        found = replace(found, start=first, start_each=more)
+    if shrunk := [each.prepared for each in measured if not each.started]:
+        found = replace(found, switch=statistics.median(shrunk))
+    if measured:
+        known = 1.0 / assumed.bytes_per_second
+        if sum(each.moved_bytes for each in measured) < ENOUGH_BYTES:
+            waits = [max(0.0, each.held - each.moved_bytes * known) for each in measured]
+            found = replace(found, move=statistics.median(waits))
+        else:
+            move, of_a_byte = _line([each.moved_bytes for each in measured], [each.held for each in measured], known)
+            speed = 1.0 / of_a_byte if of_a_byte > 0 else assumed.bytes_per_second
+            found = replace(found, move=move, bytes_per_second=speed)
+    return found
+
+
+def _line(xs: Sequence[float], ys: Sequence[float], slope: float) -> tuple[float, float]:
+    """Return the height at 0 and the slope of the line with the least squares, neither below 0; `slope` where all xs are equal."""
+    x, y = statistics.fmean(xs), statistics.fmean(ys)
+    spread = sum((each - x) ** 2 for each in xs)
+    if spread > 0:
+        slope = max(0.0, sum((a - x) * (b - y) for a, b in zip(xs, ys)) / spread)
+    if y - slope * x >= 0:
+        return y - slope * x, slope
+    # Through the origin: a change takes no time below 0.
+    return 0.0, sum(a * b for a, b in zip(xs, ys)) / sum(a * a for a in xs)

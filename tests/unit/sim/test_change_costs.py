@@ -1,0 +1,75 @@
+"""Costs of changes are learnt from those that were measured; what they do not tell stays as assumed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esault.messages.change_record import ChangeRecord
+from esault.sim.change_costs import ChangeCost, learnt_timing
+from esault.sim.model import Timing
+
+ASSUMED = Timing(start=0.3, start_each=0.05, switch=0.0, move=0.02, bytes_per_second=50e6)
+
+
+def test_without_changes_all_is_as_assumed():
+    assert learnt_timing([], ASSUMED) == ASSUMED
+
+
+@given(
+    st.floats(0.001, 2),
+    st.floats(0, 0.5),
+    st.floats(0, 0.3),
+    st.lists(st.integers(1, 20), min_size=2, max_size=9, unique=True),
+)
+def test_the_line_that_growths_lie_on_is_found(first, more, held, sizes):
+    costs = [ChangeCost(size, first + more * (size - 1), held) for size in sizes]
+    found = learnt_timing(costs, ASSUMED)
+    assert found.start == pytest.approx(first, abs=1e-6)
+    assert found.start_each == pytest.approx(more, abs=1e-6)
+    assert found.move == pytest.approx(held)
+    assert (found.switch, found.bytes_per_second) == (ASSUMED.switch, ASSUMED.bytes_per_second)
+    for size in sizes:
+        assert found.preparation(size) == pytest.approx(first + more * (size - 1), abs=1e-5)
+
+
+def test_growths_of_one_size_tell_the_first_ones_time_beside_what_is_assumed_for_more():
+    found = learnt_timing([ChangeCost(3, 0.5, 0.0), ChangeCost(3, 0.7, 0.0)], ASSUMED)
+    assert (found.start, found.start_each) == (pytest.approx(0.5), 0.05)
+    assert found.preparation(3) == pytest.approx(0.6)
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.floats(0, 5)), min_size=1))
+def test_nothing_takes_less_than_no_time(measured):
+    found = learnt_timing([ChangeCost(size, prepared, 0.0) for size, prepared in measured], ASSUMED)
+    assert found.start >= 0 and found.start_each >= 0
+
+
+def test_shrinking_has_its_own_time():
+    found = learnt_timing([ChangeCost(0, 0.04, 0.01), ChangeCost(0, 0.06, 0.03)], ASSUMED)
+    assert (found.start, found.switch, found.move) == (0.3, pytest.approx(0.05), pytest.approx(0.02))
+    assert found.preparation(0) == pytest.approx(0.05)
+
+
+def test_the_time_of_a_byte_is_learnt_where_many_have_moved():
+    few = [ChangeCost(1, 0.1, 0.03 + size / 50e6, size) for size in (1000, 2000)]
+    assert learnt_timing(few, ASSUMED).bytes_per_second == 50e6
+    many = [ChangeCost(1, 0.1, 0.03 + size / 10e6, size) for size in (1_000_000, 5_000_000)]
+    found = learnt_timing(many, ASSUMED)
+    assert (found.bytes_per_second, found.move) == (pytest.approx(10e6), pytest.approx(0.03))
+
+
+def test_records_and_reports_say_the_same():
+    record = ChangeRecord(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 0.02, 0.5, prepared=0.4)
+    told = {
+        "kind": "rescale",
+        "before": 2,
+        "after": 6,
+        "moved_bytes": 4096,
+        "held_back_ms": 20.0,
+        "prepare_ms": 400.0,
+    }
+    assert ChangeCost.of_record(record) == ChangeCost.of_report(told) == ChangeCost(4, 0.4, 0.02, 4096)
+    assert ChangeCost.of_report({**told, "kind": "move", "after": 2}).started == 1
+    assert ChangeCost.of_report({**told, "after": 1}).started == 0
