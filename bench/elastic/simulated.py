@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bench.elastic.figures import Line, lines
 from bench.elastic.shape import WORDS
 from bench.elastic.topology import BURST
-from esault.sim import Model, Operator, Run, Source, simulate
+from esault.sim import Model, Operator, Run, Source, Timing, simulate
 
 __all__ = ["simulated"]
 
@@ -26,11 +26,12 @@ def simulated(
     capacity: float = 560.0,
     start: int = 2,
     most: int = 16,
+    timing: Timing | None = None,
 ) -> tuple[Run, list[Line], list[tuple[float, int]]]:
-    """A run with bursts at these times, its latency second by second, and its sub-units over time."""
+    """A run with bursts at these times, its latency second by second, and its sub-units over time; `timing`: of changes."""
     count = Operator("count", ("emitter",), 1 / capacity, start, most=most, keys=[1.0] * len(WORDS))
     due = Counter(int(at / STEP) for at in times)
     source = Source("emitter", lambda t: due[int(t / STEP)] * burst / STEP, burst=0)
-    run = simulate(Model([source, count]), policy, seconds=seconds, seed=seed, step=STEP)
+    run = simulate(Model([source, count], timing=timing or Timing()), policy, seconds=seconds, seed=seed, step=STEP)
     seen = lines({str(second): each for second, each in run.latency.seconds.items()})
     return run, seen, [(float(t), n) for t, n in run.operators["count"].trace]

@@ -194,7 +194,7 @@ def main() -> None:
             result = lived.experiment(arguments.quick, min(arguments.runs or 1, 3))
             result["quick"] = arguments.quick
         elif part == LIVE_LOADS:
-            result = live_loads(arguments.quick)
+            result = live_loads(folder, arguments.quick, min(seeds, 3))
         elif part == "compare":
             result = _compare(arguments.quick, seeds, arguments.scale)
         elif part == "sweep":

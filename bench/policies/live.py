@@ -22,6 +22,7 @@ from bench.elastic.figures import figures, lines
 from bench.elastic.shape import Shape
 from bench.elastic.simulated import simulated as in_virtual_time
 from bench.elastic.topology import BURST, bursts
+from esault.sim import Timing
 from esault.sim.latencies import FINE, Latencies
 
 __all__ = ["COMPARED", "Trial", "compared", "live", "simulated", "text", "words"]
@@ -85,6 +86,7 @@ def live(policy: str, trial: Trial, seed: int) -> dict[str, Any]:
         "emitted": run["emitted"],
         "counted": run["counted"],
         "replayed": run["replayed"],
+        "changes": run["changes"],
     }
 
 
@@ -96,17 +98,18 @@ def _percentile(logs: Mapping[str, int], share: float) -> float:
     return latencies.percentile(share)
 
 
-def simulated(policy: str, trial: Trial, seed: int) -> dict[str, Any]:
-    """In virtual time, with the very bursts that the spout sends: what one of the two has by chance, the other has, too."""
+def simulated(policy: str, trial: Trial, seed: int, timing: Timing | None = None) -> dict[str, Any]:
+    """In virtual time, with the very bursts that the spout sends: what one of the two has by chance, the other has, too.
+
+    `timing`: what changes take.
+    """
     given = {n: getattr(trial, n) for n in ("burst", "capacity", "start", "most")}
-    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, **given)
+    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, timing=timing, **given)
     found = {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
     return {"lines": seen, "trace": trace, "figures": found}
 
 
-def compared(
-    policies: Mapping[str, str], trials: Mapping[int, Trial], side_by_side: int = 3, what: str = ""
-) -> dict[str, Any]:
+def compared(policies: Mapping[str, str], trials: Mapping[int, Trial], side_by_side: int = 3) -> dict[str, Any]:
     """Policy -> its runs live and simulated, one for each seed."""
     todo = [(name, seed) for seed in trials for name in policies]
     lived = []
@@ -115,7 +118,7 @@ def compared(
         for (name, seed), found in zip(todo, runs):
             lived.append(found)
             took = f"{trials[seed].seconds:g} s"
-            print(f"  {what}{len(lived)}/{len(todo)} live runs of {took} ({name}, seed {seed})", flush=True)
+            print(f"  {len(lived)}/{len(todo)} live runs of {took} ({name}, seed {seed})", flush=True)
     result: dict[str, Any] = {name: {"live": [], "sim": []} for name in policies}
     for (name, seed), found in zip(todo, lived):
         result[name]["live"].append(found)
