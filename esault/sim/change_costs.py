@@ -19,7 +19,7 @@ ENOUGH_BYTES = 1 << 20
 
 @value_class(frozen=True)
 class ChangeCost:
-    """What one change took. Times are seconds."""
+    """The cost of one change. Times are seconds."""
 
     #: sub-units that it started
     started: int
