@@ -33,8 +33,9 @@ __all__ = ["Handover"]
 
 #: seconds a turn spends on a change; several turns may pass between two looks at the sockets
 TURN = 0.0003
-#: share of the time that goes into state that has not been asked for yet, at most: the rest is left to tuples and other processes
-BULK_SHARE = 0.25
+#: share of the time that goes into state that has not been asked for yet, at most: while tuples wait here, and while none does.
+#: The rest is left to tuples and other processes
+BULK_SHARE, IDLE_SHARE = 0.25, 0.75
 #: entries divided between two looks at the clock
 SLICE = 4
 #: END counts as every barrier, past and to come
@@ -260,7 +261,8 @@ class Handover:
             if outgoing.aligned:
                 self._broadcast.gives = 0  # the copy went
             spent = self._clock() - now
-            self._bulk_at = max(self._bulk_at, now) + spent / BULK_SHARE
+            share = BULK_SHARE if inbox or self._undivided else IDLE_SHARE
+            self._bulk_at = max(self._bulk_at, now) + spent / share
             if outgoing.done:
                 self._outgoing = None
                 self._say(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,10 @@ from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch,
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover import state_sender as giving_module
 from esault.flow.handover.divide import Divider, Entry, MovedKeys, cut, divide, in_rows
+from esault.flow.handover.handover import BULK_SHARE, IDLE_SHARE, Handover
 from esault.flow.handover.state_receiver import ASK_EVERY, StateReceiver
 from esault.flow.handover.state_sender import StateSender
+from esault.messages.change import HandOverRanges
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.ring import INT_MAX
@@ -246,3 +250,39 @@ def test_what_is_asked_for_goes_at_once_and_the_rest_only_when_there_is_time(giv
     assert [kind for kind, _ in post.sent][-1] == STATE_END
     assert post.of(ROWS) == [(VERSION, ())]
     assert given.moved_keys == 10
+
+
+@pytest.mark.parametrize(("waiting", "share"), [(False, IDLE_SHARE), (True, BULK_SHARE)])
+def test_state_that_nobody_asked_for_takes_more_of_the_time_where_no_tuple_waits(waiting, share):
+    clock, post = ManualClock(), Post()
+
+    class Slow(Store):
+        def remove_state(self, name):
+            clock.advance(2e-5)
+            return super().remove_state(name)
+
+    acks: Any = SimpleNamespace(post_to=lambda incarnation, endpoint: post)
+    store = Slow({f"k{i}": bytes(10) for i in range(10_000)})
+    changes = Handover(
+        1,
+        frozenset([0]),
+        frozenset(),
+        store,
+        acks,
+        False,
+        lambda: 1,
+        1000,
+        clock,
+        lambda said: None,
+        lambda *portion: None,
+    )
+    changes.hand_over(HandOverRanges(VERSION, ((0, INT_MAX, OTHER),), {OTHER: "express"}, (5,), True), deque())
+    inbox = deque([_entry("a")] if waiting else [])
+    began = clock()
+    while clock() < began + 0.05:
+        changes.advance(inbox)
+        for body in post.of(STATE):
+            changes.read(SimpleNamespace(channel=OTHER, kind=GOT, body=(VERSION, body[1])))
+        clock.advance_to(changes.wake_at)
+    moved = 10_000 - len(store)
+    assert moved * 2e-5 / (clock() - began) == pytest.approx(share, rel=0.1)
