@@ -43,5 +43,8 @@ class AckRoutingUpdates:
 
     def settle(self, units: Mapping[str, Unit]) -> None:
         """Look again: a sub-unit has started, stopped or died."""
-        if self._postponed and not any(units[name].state.coming_or_going for name in self._postponed):
+        # A unit is not waited for by another one's newcomers: a spout that leaves waits for what they have to ack.
+        still = {name for name in self._postponed if units[name].state.coming_or_going}
+        if still != self._postponed:
             self.send(units)
+            self._postponed = still
