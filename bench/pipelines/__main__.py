@@ -3,16 +3,19 @@
 python -m bench.pipelines --out DIR [--quick] [--only kills|cluster|speed] [--runs N] [--minutes N] [--seed N]
 
 kills: N kills -9 at random moments of commands on this machine; cluster: the same with `--master` of a standalone cluster, in network
-namespaces where those can be made; speed: N runs of each over 1 GB that has landed, in turns. Kills that are in DIR already count,
+namespaces where those can be made, and of executors and workers, behind which the command must come to its end; speed: N runs of each over 1 GB that has landed, in turns. Kills that are in DIR already count,
 too, and so does its speed where that is not asked for: a hundred kills take hours.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import tempfile
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ from bench.workloads.loads import SEED
 __all__ = ["main"]
 
 PARTS = ("kills", "cluster", "speed")
-KILLS, CLUSTER_KILLS, TIMES = 100, 20, 3
+KILLS, CLUSTER_KILLS, TIMES = 100, 30, 3
 #: rows of a landing at most
 ROWS = 2000
 #: a JVM that lives for seconds is not worth the best compiler
@@ -50,8 +53,22 @@ def _cluster(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         (folder / "tmp").mkdir()
         conf = [f"--conf={name}={value}" for name, value in cluster.conf.items()]
         environ = {"PYSPARK_PYTHON": "python3", "TMPDIR": str(folder / "tmp"), **YOUNG}
-        trial = Trial(folder, arguments.seed, ROWS, cluster.prefix, ["--master", cluster.master, *conf], environ)
+        options = ["--master", cluster.master, *conf]
+        trial = Trial(folder, arguments.seed, ROWS, cluster.prefix, options, environ, _helpers(cluster))
         return _killed(trial, arguments.runs or (3 if arguments.quick else CLUSTER_KILLS), arguments.minutes)
+
+
+def _helpers(cluster: SparkCluster) -> dict[str, Callable[[random.Random], bool]]:
+    """By kind, what is killed -9 on a cluster beside the command."""
+
+    def worker(order: random.Random) -> bool:
+        name = order.choice(cluster.names)
+        cluster.kill_worker(name)
+        time.sleep(order.uniform(0, 3))
+        cluster.start_worker(name)
+        return True
+
+    return {"an executor": lambda order: cluster.kill_executor(order.choice(cluster.names)), "a worker": worker}
 
 
 def _killed(trial: Trial, kills: int, minutes: float) -> dict[str, Any]:

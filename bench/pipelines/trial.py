@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ PATIENCE = 1800.0
 BEGINS = "clean "
 #: what is killed: the command alone, whose Java lives on until it sees that, or all of its processes at once
 KINDS = ("the command", "the command and its Java")
+#: kills within one command at most of what it works with
+VOLLEY = 3
 
 _Rows = list[tuple[Any, ...]]
 
@@ -41,7 +43,11 @@ class Lost(Exception):
 
 
 class Trial:
-    """See the module. `prefix`: what commands begin with, `options`: for `esault analyze`; `seed` decides rows and kills."""
+    """See the module. `prefix`: what commands begin with, `options`: for `esault analyze`; `seed` decides rows and kills.
+
+    `helpers`: kind -> what kills one of those that the command works with, and says whether there was one. The command must come to its
+    end in spite of that.
+    """
 
     def __init__(
         self,
@@ -51,9 +57,11 @@ class Trial:
         prefix: Sequence[str] = (),
         options: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
+        helpers: Mapping[str, Callable[[random.Random], bool]] | None = None,
     ) -> None:
         self.folder = folder
         self._order = random.Random(seed)
+        self._helpers = dict(helpers or {})
         self._rows = rows
         self._command = [
             *prefix,
@@ -145,15 +153,39 @@ class Trial:
         worked = time.monotonic()
         if not self._until(process, begun + PATIENCE):
             raise Lost(f"esault analyze does not end: {self._said()[-2000:]}")
-        self._has_ended(process, begun, worked)
+        self._has_ended(process)
+        self._took(begun, worked)
 
-    def _has_ended(self, process: subprocess.Popen[bytes], begun: float, worked: float) -> None:
+    def _has_ended(self, process: subprocess.Popen[bytes]) -> None:
         if process.returncode:
             raise Lost(f"esault analyze ended with {process.returncode}: {self._said()[-3000:]}")
         self.ended += 1
+
+    def _took(self, begun: float, worked: float) -> None:
         now = time.monotonic()
         if worked < now - 0.1:  # kills are drawn from what a command takes now: other work on the machine changes it
             self._whole, self._work = now - begun, now - worked
+
+    def _note(self, kind: str) -> None:
+        self.kills[kind] += 1
+        lines = self._said().splitlines() or ["nothing"]
+        self.moments[re.split(r": | \d| \.\.\.| \(", lines[-1].strip())[0]] += 1
+
+    def _kill_helpers(self) -> None:
+        """Start a command, kill some of those that it works with while it does, and let it come to its end. Raises Lost."""
+        begun = time.monotonic()
+        process = self._start()
+        self._until(process, begun + PATIENCE, BEGINS)
+        worked = time.monotonic()
+        for late in sorted(self._order.uniform(0, self._work) for _ in range(self._order.randint(1, VOLLEY))):
+            kind = self._order.choice(list(self._helpers))
+            if self._until(process, worked + late):
+                break
+            if self._helpers[kind](self._order):
+                self._note(kind)
+        if not self._until(process, begun + PATIENCE):
+            raise Lost(f"esault analyze does not end: {self._said()[-2000:]}")
+        self._has_ended(process)
 
     def _kill_one(self) -> bool:
         """Start a command and kill it at some moment; False where it had ended before."""
@@ -166,12 +198,11 @@ class Trial:
         self._until(process, begun + PATIENCE if working else moment, BEGINS)
         worked = time.monotonic()
         if self._until(process, worked + late if working else moment):
-            self._has_ended(process, begun, worked)
+            self._has_ended(process)
+            self._took(begun, worked)
             return False
         self.stop(with_java=kind == KINDS[1])
-        self.kills[kind] += 1
-        lines = self._said().splitlines() or ["nothing"]
-        self.moments[re.split(r": | \d| \.\.\.| \(", lines[-1].strip())[0]] += 1
+        self._note(kind)
         return True
 
     def stop(self, with_java: bool = True) -> None:
@@ -198,7 +229,11 @@ class Trial:
         self.check()
         self.land()
         while self.kills.total() < kills and time.monotonic() - begun < 60 * minutes:
-            if self._kill_one():
+            if self._helpers and self._order.random() < 0.5:
+                self._kill_helpers()
+                self.check()
+                self.land()
+            elif self._kill_one():
                 if self._order.random() < 0.3:
                     self.land()
             else:
