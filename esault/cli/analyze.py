@@ -36,8 +36,8 @@ class _Subject:
     tables: dict[str, str]
     module: Any = None
     paths: list[str] = field(default_factory=list)
-    #: of the code of the reports
-    code: str = ""
+    #: hashes of the files with its code, by path
+    code: dict[str, str] = field(default_factory=dict)
 
 
 @click.command("analyze")
@@ -154,7 +154,7 @@ def command(
     if schedule is None:
         _show(runs, runs.run(job, full, retries, time.sleep), plots)
         return
-    _repeat(runs, schedule, lambda: _show(runs, runs.run(job, full, retries, time.sleep), plots))
+    _repeat(runs, schedule, lambda: _show(runs, runs.run(job, full, retries, time.sleep), plots), subject.code)
 
 
 def _show(runs: Runs, outcome: Outcome, plots: str | None) -> None:
@@ -194,30 +194,42 @@ def _schedule(follow: bool, every: float | None, cron: str | None, subject: _Sub
     return None if cron is None else AtTimes(cron, time.time())
 
 
-def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None]) -> None:
+def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None], code: dict[str, str]) -> None:
     """Run when it is due, until Ctrl-C or SIGTERM. What fails is said, and tried again when the next run is due.
 
-    What must wait for another analysis is tried again until that is over.
+    What must wait for another analysis is tried again until that is over. Of several runs that wait for the same the first says so.
     """
     from esault.sinks.landing.lock import HeldError
+    from esault.spark.pipeline import NotLanded
     from esault.spark.tables.schedule import repeat
 
-    waits = ""
+    said: dict[str, str] = {}
+
+    def say_once(about: str, text: str) -> None:
+        if text and said.get(about) != text:
+            say(text)
+        said[about] = text
 
     def once() -> bool:
-        nonlocal waits
+        changed = ", ".join(os.path.relpath(file) for file, hashed in code.items() if _hash(file) != hashed)
+        say_once(
+            "code",
+            f"{changed} changed since this command read it: start it again to run the new code" if changed else "",
+        )
+        waits = ""
         try:
             run()
         except UsageError:
             raise
         except HeldError as error:
-            if str(error) != waits:
-                waits = str(error)
-                say(f"this run waits: {error}")
+            waits = f"this run waits: {error}"
             return False
+        except NotLanded as error:
+            waits = f"waiting for rows: {error}"
         except EsaultError as error:
             say(f"this run failed: {error}")
-        waits = ""
+        finally:
+            say_once("run", waits)
         return True
 
     def stop(*_: object) -> None:
@@ -255,13 +267,18 @@ def _topology(what: str, settings: tuple[str, ...]) -> _Subject:
     return _Subject(plan.name, tables, module, [place.folder], _code(place.folder))
 
 
-def _code(folder: str) -> str:
-    """Return a hash of the code. It changes when the topology file changes, or a module from its folder that it imports."""
+def _code(folder: str) -> dict[str, str]:
+    """Return hashes of the topology file, and of the modules from its folder that it imports."""
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    digest = hashlib.sha256()
-    for file in sorted(f for f in files if f and os.path.dirname(os.path.abspath(f)) == os.path.abspath(folder)):
-        digest.update(Path(file).read_bytes())
-    return digest.hexdigest()[:16]
+    own = sorted(f for f in files if f and os.path.dirname(os.path.abspath(f)) == os.path.abspath(folder))
+    return {file: _hash(file) for file in own}
+
+
+def _hash(file: str) -> str:
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+    except OSError:
+        return ""
 
 
 def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[str, str], catalog: str | None) -> Runs:
@@ -283,7 +300,8 @@ def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[st
         reports = reports_of_runs
     if into is None:
         into = os.path.normpath(os.path.relpath(os.path.join(beside(subject.tables), "analytics", subject.name)))
-    rules = Rules(reports, said["expectations"], said["partition_by"], subject.code)
+    code = hashlib.sha256("".join(subject.code.values()).encode()).hexdigest()[:16] if subject.code else ""
+    rules = Rules(reports, said["expectations"], said["partition_by"], code)
     tables = None
     if callable(declare := getattr(subject.module, "pipeline", None)):
         tables = Tables(subject.tables)

@@ -65,6 +65,25 @@ class Cleaned:
     #: it ended what a killed one had begun: there may be more to do
     resumed: bool = False
 
+    def followed_by(self, more: Cleaned) -> Cleaned:
+        """Both steps as one."""
+        return Cleaned(
+            self.read + more.read,
+            self.kept + more.kept,
+            self.repeats + more.repeats,
+            self.quarantined + more.quarantined,
+            self.why,
+        )
+
+    def said(self, table: str, seconds: float) -> str:
+        """Say it in words, of a step to `table` that took so long."""
+        text = f"clean {table}: {self.kept:,} rows kept"
+        if self.repeats:
+            text += f", {self.repeats:,} repetitions dropped"
+        if self.quarantined:
+            text += f", {self.quarantined:,} put into the quarantine"
+        return f"{text} ({seconds:.1f} s)"
+
 
 class Clean:
     """Makes the clean table in `clean` and the quarantine in `quarantine` of the landed table in `source`.

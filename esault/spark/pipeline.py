@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from esault.counters import counted
 from esault.errors import SinkError, UsageError
 from esault.object_store.stored_object import is_url
-from esault.sinks.landing import parts, table_log
+from esault.sinks.landing import NoTableError, parts, table_log
 from esault.sinks.landing.entry import Input
 from esault.sinks.landing.lock import HeldError, RunLock
 from esault.spark.catalog import Catalog, Registered, catalog_of, metastore, report_name
@@ -42,7 +42,7 @@ from esault.spark.table import read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Busy", "Job", "Outcome", "Pipeline", "Rules", "Step", "Watcher"]
+__all__ = ["Busy", "Job", "NotLanded", "Outcome", "Pipeline", "Rules", "Step", "Watcher"]
 
 #: parts of one folder of a clean table that are smaller than so many bytes are put together when there are so many
 _SMALL_BYTES = 16 * 2**20
@@ -66,6 +66,10 @@ class Job:
 
 class Busy(HeldError):
     """Another analysis writes into the pipeline's folder just now."""
+
+
+class NotLanded(SinkError):
+    """No table has rows yet."""
 
 
 class Step(Protocol):
@@ -224,7 +228,7 @@ class Pipeline:
     def run(self, job: str | None = None, full: bool = False) -> Outcome:
         """Run the job and those that it needs; all by default. `full`: do all that was done again.
 
-        SinkError when tables cannot be read or written, UsageError for rules that cannot be, EsaultError for what Spark
+        NotLanded, SinkError when tables cannot be read or written, UsageError for rules that cannot be, EsaultError for what Spark
         raises; what `reports` raises is passed on.
         """
         wanted = self.needed(job or "reports")
@@ -287,11 +291,11 @@ class Pipeline:
         done = self._clean_step(table, spark, full)
         if done is None:
             return None
-        self._say(_said(table, done, time.monotonic() - began))
+        self._say(done.said(table, time.monotonic() - began))
         if not done.resumed:
             return done  # what has landed meanwhile is for the next time: a table that is being written is never done
         more = self._clean(table, spark, full, time.monotonic())
-        return done if more is None else _sum(done, more)
+        return done if more is None else done.followed_by(more)
 
     def _clean_step(self, table: str, spark: Callable[[], SparkSession], full: bool) -> Cleaned | None:
         with self._watched(spark, f"clean {table}") as watched:
@@ -440,10 +444,13 @@ class Pipeline:
             self._catalog.check([*self.clean, *(step.table_name for step in self.steps.values())], asides, reports)
 
     def _check_rows(self) -> None:
-        rows = {name: sum(part.rows for part in table_log(job.source).files()) for name, job in self.clean.items()}
+        try:
+            rows = {name: sum(part.rows for part in table_log(job.source).files()) for name, job in self.clean.items()}
+        except NoTableError as error:
+            raise NotLanded(str(error)) from None
         if not any(rows.values()):
             said = ", ".join(f"{name} ({job.source})" for name, job in self.clean.items())
-            raise SinkError(
+            raise NotLanded(
                 f"no rows yet in {said}: nothing was committed. Run the topology first, and let it end or commit"
             )
 
@@ -475,22 +482,3 @@ class Pipeline:
             yield
         finally:
             lock.release()
-
-
-def _said(table: str, done: Cleaned, seconds: float) -> str:
-    text = f"clean {table}: {done.kept:,} rows kept"
-    if done.repeats:
-        text += f", {done.repeats:,} repetitions dropped"
-    if done.quarantined:
-        text += f", {done.quarantined:,} put into the quarantine"
-    return f"{text} ({seconds:.1f} s)"
-
-
-def _sum(one: Cleaned, other: Cleaned) -> Cleaned:
-    return Cleaned(
-        one.read + other.read,
-        one.kept + other.kept,
-        one.repeats + other.repeats,
-        one.quarantined + other.quarantined,
-        one.why,
-    )

@@ -232,3 +232,56 @@ def test_it_follows_what_lands_until_it_is_stopped(
         code, _, err = call(capsys, "analyze", "small.py", *options)
         assert code == 2, err
         assert message in err
+
+
+STRICT = """
+from esault import Topology
+from esault.sinks import SparkTable
+from esault.sources import Items
+
+def topology(first: int = 0):
+    t = Topology("strict")
+    rows = t.spout("rows", Items([(n, ()) for n in range(first, first + 5)]))
+    rows.sink("landed", SparkTable("out/table", columns={"n": int}, mode="append"))
+    return t
+
+def pipeline(tables):
+    @tables.table(expect_all_or_fail={"a small number": "n < 8"})
+    def small(landed):
+        return landed.select("n")
+"""
+
+
+@pytest.mark.timeout(900)
+def test_rows_that_must_not_come_fail_each_run_until_the_file_is_mended(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("strict.py").write_text(STRICT)
+    waits: list[float] = []
+
+    def land(first: int) -> None:
+        with pytest.raises(SystemExit) as ended:
+            main(["run", "strict.py", "--engine", "local", "--plain", "--set", f"first={first}"])
+        assert ended.value.code in (0, None)
+
+    def rows() -> list[int]:
+        return sorted(row["n"] for row in esault.read("out/analytics/strict/tables/small").to_pylist())
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) in (2, 4):
+            assert rows() == [0, 1, 2, 3, 4]
+            land(5)
+        elif len(waits) == 7:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("esault.cli.analyze.time", SimpleNamespace(sleep=sleep, time=time.time))
+    land(0)
+    code, _, err = call(capsys, "analyze", "strict.py", "--job", "tables", "--follow", "--retries", "2")
+    assert (code, err.splitlines()[-1]) == (0, "stopped")
+    assert [run["ok"] for run in runs_in("out/analytics/strict")] == [True, False, False]
+    assert rows() == [0, 1, 2, 3, 4]
+    Path("strict.py").write_text(STRICT.replace("or_fail", "or_drop"))
+    assert call(capsys, "analyze", "strict.py", "--job", "tables")[0] == 0
+    assert rows() == [0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7]

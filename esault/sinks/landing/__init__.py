@@ -20,11 +20,15 @@ from esault.sinks.landing.log import LOG_FOLDER, CommitLog
 from esault.sinks.landing.object_disk import ObjectDisk
 from esault.sinks.landing.vacuum import SAFE_AGE, Vacuumed, vacuum
 
-__all__ = ["LOG_FOLDER", "SAFE_AGE", "CommitLog", "Vacuumed", "parts", "table_log", "vacuum"]
+__all__ = ["LOG_FOLDER", "SAFE_AGE", "CommitLog", "NoTableError", "Vacuumed", "parts", "table_log", "vacuum"]
+
+
+class NoTableError(SinkError):
+    """There is no table at this place."""
 
 
 def table_log(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> CommitLog:
-    """The log of the table in folder `path`, or at an address such as s3://bucket/t, read; SinkError when there is no table."""
+    """The log of the table in folder `path`, or at an address such as s3://bucket/t, read; NoTableError; SinkError where it is another kind of table."""
     folder = os.path.expanduser(local_path(os.fspath(path)))
     far = is_url(folder)
     if far:
@@ -32,12 +36,14 @@ def table_log(path: str | os.PathLike[str], storage_options: Mapping[str, Any] |
     log = CommitLog(folder, ObjectDisk(folder, storage_options) if far else None)
     if not log.exists():
         if far:
-            raise SinkError(f"no table at {folder}: there is no log of eSault. Run the topology that writes it first")
+            raise NoTableError(
+                f"no table at {folder}: there is no log of eSault. Run the topology that writes it first"
+            )
         if not os.path.isdir(folder):
-            raise SinkError(f"no table at {folder}: there is no such folder. Run the topology that writes it first")
+            raise NoTableError(f"no table at {folder}: there is no such folder. Run the topology that writes it first")
         if os.path.isdir(os.path.join(folder, "_delta_log")):
             raise SinkError(f"{folder} is a Delta Lake table, and no table of eSault")
-        raise SinkError(
+        raise NoTableError(
             f"no table at {folder}: the folder has no log of eSault ({LOG_FOLDER}). Is it another folder's name?"
         )
     return log

@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.errors import EsaultError, UsageError
 from esault.spark.failure import failures
-from esault.spark.pipeline import Busy, Outcome, Pipeline, Rules, Watcher
+from esault.spark.pipeline import Busy, NotLanded, Outcome, Pipeline, Rules, Watcher
 from esault.spark.report import ReportTable
 from esault.spark.results import Results
 from esault.spark.session import require_pyspark
@@ -24,6 +24,8 @@ __all__ = ["Runs"]
 
 #: seconds before the first time that a run is tried again; twice as long each time
 _FIRST_WAIT = 1.0
+#: what a moment does not change
+_FINAL = (UsageError, ExpectationFailed, NotLanded)
 
 
 class _Watchers(Watcher):
@@ -76,16 +78,16 @@ class Runs:
         wait: Callable[[float], object] = lambda seconds: None,
     ) -> Outcome:
         """As `Pipeline.run`. What fails is tried again `retries` times, after `wait` was called with the seconds to wait:
-        jobs that are done stay so. Not tried again: wrong use, and rows that must not come."""
+        jobs that are done stay so. Not tried again: wrong use, rows that must not come, and rows that have not landed."""
         tried = 0
         while True:
             self._history.begin()
             try:
                 outcome = self.pipeline.run(job, full)
             except BaseException as error:
-                if not isinstance(error, Busy):  # else there was no run
+                if not isinstance(error, (Busy, NotLanded)):  # else there was no run
                     self._history.end(error)
-                again = isinstance(error, EsaultError) and not isinstance(error, (UsageError, ExpectationFailed))
+                again = isinstance(error, EsaultError) and not isinstance(error, _FINAL)
                 if not again or tried >= retries:
                     raise
                 seconds = _FIRST_WAIT * 2**tried
