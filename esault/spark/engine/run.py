@@ -93,8 +93,8 @@ class SparkRun:
                 unit.spout.check()
             elif unit.check is not None:
                 unit.check()
-        for sink in self.plan.sinks:
-            sink.sink.check()
+        if not self.resume:
+            self._check_sinks()
         if self.master is not None:
             check_master(self.master)
         with temporary_folder("run-") as folder:
@@ -104,12 +104,24 @@ class SparkRun:
                 open_kept, self.plan, exactly, self.state, self.resume, self.restart, folder, self.view.notice
             )
             if address is None:
-                with hold() as kept, self._session() as spark, query.settled(spark, query.on_disk(spark)):
-                    return _Life(self, spark, folder, kept).run()
+                with hold() as kept:
+                    self._check_resumed(kept)
+                    with self._session() as spark, query.settled(spark, query.on_disk(spark)):
+                        return _Life(self, spark, folder, kept).run()
             with self._session() as spark:
                 require_file_system(spark, address)
                 with hold(SparkPath(spark, address)) as kept:
+                    self._check_resumed(kept)
                     return _Life(self, spark, folder, kept).run()
+
+    def _check_sinks(self) -> None:
+        for sink in self.plan.sinks:
+            sink.sink.check()
+
+    def _check_resumed(self, kept: Kept) -> None:
+        # Sinks of a run that was over may have been told so already: to one that writes to nothing that exists it looks like another's.
+        if self.resume and not kept.over:
+            self._check_sinks()
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Any]:

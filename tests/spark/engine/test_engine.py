@@ -205,11 +205,12 @@ def test_deaths_within_first_batches_with_other_tasks_and_again_others_lose_noth
     )
 
 
+@pytest.mark.parametrize("told", [False, True])
 def test_a_death_behind_the_last_commit_leaves_nothing_to_do(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
     def gone(begun: Any, ok: bool, *more: Any) -> None:
-        end_sinks(begun, False, *more)  # lets go of locks, as a death does
+        end_sinks(begun, told, *more)  # lets go of locks, as a death does; `told`: it came behind the sinks' end
         raise OSError("gone behind the last commit")
 
     options = {"settings": EXACTLY, "state": tmp_path / "state"}

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from esault.errors import SinkError
 from esault.messages.delivery import Delivery
-from esault.spark.engine import run
-from esault.spark.engine.run import _Life
+from esault.messages.settings import Settings
+from esault.spark.engine import query, run
+from esault.spark.engine.journal import Journal, Record
+from esault.spark.engine.kept import Kept
+from esault.spark.engine.run import SparkRun, _Life
+from esault.topology.locate import locate
+
+WORDS = """
+from esault import Topology
+from esault.sinks import JsonLines
+from esault.sources import Items
+
+def topology():
+    t = Topology("words")
+    t.spout("words", Items([("a", 1)])).sink("out", JsonLines("out.jsonl"))
+    return t
+"""
+QUIET = SimpleNamespace(update=lambda snapshot: None, notice=lambda text: None)
 
 
 class Query:
@@ -32,7 +51,7 @@ def life(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(run, "LOOK", 0.001)
     made = _Life.__new__(_Life)
     made._asked = SimpleNamespace(settings=SimpleNamespace(delivery=Delivery.EXACTLY_ONCE), seconds=None)  # type: ignore[assignment]
-    made._view = SimpleNamespace(update=lambda snapshot: None, notice=lambda text: None)
+    made._view = QUIET
     made._snapshot = lambda phase, draining: None  # type: ignore[assignment,method-assign,return-value]
     made._epochs = SimpleNamespace(ended=threading.Event(), failure=None)  # type: ignore[assignment]
     over = threading.Event()
@@ -67,3 +86,46 @@ def test_a_query_that_fails_while_the_run_pauses_is_a_failure_with_its_cause(lif
     life._watch(Query(process_all))
     assert life._ended == "failed"
     assert life._failure == "Spark: the log of offsets cannot be written: no space left on device"
+
+
+class TestSinksOfARunThatGoesOn:
+    """`out.jsonl` is there, and refuses any run that begins."""
+
+    @pytest.fixture
+    def go_on(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """Has the run go on whose newest epoch was `over`, or not; returns whether it began to work."""
+        monkeypatch.chdir(tmp_path)
+        Path("words.py").write_text(WORDS)
+        Path("out.jsonl").write_text("{}\n")
+        located = locate("words.py:topology")
+        lives: list[Any] = []
+
+        def life(asked: Any, spark: Any, folder: Path, kept: Kept) -> Any:
+            lives.append(kept)
+            return SimpleNamespace(run=lambda: None)
+
+        monkeypatch.setattr(run, "_Life", life)
+        monkeypatch.setattr(SparkRun, "_session", lambda self: contextlib.nullcontext())
+        monkeypatch.setattr(query, "settled", lambda *_: contextlib.nullcontext())
+        monkeypatch.setattr(query, "on_disk", lambda *_: {})
+
+        def go_on(over: bool | None) -> bool:
+            state = tmp_path / "state"
+            kept = Kept(state, state / "spark", True, None)
+            kept.lay_out(located.build({}).plan(), {}, 2)
+            kept.begin("r")
+            if over is not None:
+                Journal(state / "spark" / "epochs").write(0, Record((), (), {}, over))
+            settings = Settings(delivery="eo")
+            SparkRun(located, {}, "r2", settings, {}, {}, 16, None, QUIET, state, resume=True).run()
+            return len(lives) == 1
+
+        return go_on
+
+    def test_they_are_not_asked_when_all_was_committed(self, go_on: Any) -> None:
+        assert go_on(True)
+
+    @pytest.mark.parametrize("over", [False, None])
+    def test_they_are_asked_when_there_is_more_to_come(self, go_on: Any, over: bool | None) -> None:
+        with pytest.raises(SinkError, match=r"out\.jsonl: exists already"):
+            go_on(over)
