@@ -51,7 +51,9 @@ def _kills(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
 def _cluster(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     with SparkCluster(folder / "cluster") as cluster:
         (folder / "tmp").mkdir()
-        conf = [f"--conf={name}={value}" for name, value in cluster.conf.items()]
+        # a task may fail as often as the docs say for clusters whose hosts come and go
+        said = {**cluster.conf, "spark.task.maxFailures": "20"}
+        conf = [f"--conf={name}={value}" for name, value in said.items()]
         environ = {"PYSPARK_PYTHON": "python3", "TMPDIR": str(folder / "tmp"), **YOUNG}
         options = ["--master", cluster.master, *conf]
         trial = Trial(folder, arguments.seed, ROWS, cluster.prefix, options, environ, _helpers(cluster))

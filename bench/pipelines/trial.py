@@ -33,7 +33,7 @@ BEGINS = "clean "
 #: what is killed: the command alone, whose Java lives on until it sees that, or all of its processes at once
 KINDS = ("the command", "the command and its Java")
 #: kills within one command at most of what it works with
-VOLLEY = 3
+VOLLEY = 6
 
 _Rows = list[tuple[Any, ...]]
 
