@@ -264,11 +264,14 @@ class Pipeline:
 
     @contextlib.contextmanager
     def spark(self) -> Iterator[Callable[[], SparkSession]]:
-        """A session for the time of the block, which starts when it is first asked for."""
+        """A session for the time of the block, which starts when it is first asked for, and anew where its Java has died."""
         with contextlib.ExitStack() as own:
             stack, started = self._kept or (own, [])
 
             def spark() -> SparkSession:
+                if started and not _is_alive(started[0]):
+                    started.clear()
+                    stack.close()
                 if not started:
                     started.append(stack.enter_context(session(**self._session)))
                     if self._catalog is not None:
@@ -482,3 +485,10 @@ class Pipeline:
             yield
         finally:
             lock.release()
+
+
+def _is_alive(spark: SparkSession) -> bool:
+    try:
+        return not spark.sparkContext._jsc.sc().isStopped()
+    except Exception:  # of many kinds, by what of it is gone
+        return False

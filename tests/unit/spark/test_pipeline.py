@@ -34,3 +34,52 @@ def test_the_progress_of_a_job_that_asks_twice_for_spark_is_told_once(
     made.clean["sales"] = Asks()  # type: ignore[assignment]
     made._clean_step("sales", lambda: None, False)  # type: ignore[arg-type, return-value]
     assert told == ["clean sales", "clean sales is over"]
+
+
+class Spark:
+    """A session, as far as it is asked whether it lives: as Python's side of Spark, whose Java is `alive`, stopped, or gone."""
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.gone = False
+        self.sparkContext = self._jsc = self
+
+    def sc(self) -> Spark:
+        if self.gone:
+            raise ConnectionRefusedError
+        return self
+
+    def isStopped(self) -> bool:
+        return not self.alive
+
+
+@pytest.mark.parametrize("how", ["stopped", "gone"])
+def test_a_kept_session_whose_java_has_died_is_replaced_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    open_now: list[Spark] = []
+
+    @contextlib.contextmanager
+    def session(**_: Any) -> Iterator[Spark]:
+        made = Spark()
+        open_now.append(made)
+        yield made
+        open_now.remove(made)
+
+    monkeypatch.setattr(pipeline, "session", session)
+    made = Pipeline({"sales": str(tmp_path / "sales")}, str(tmp_path / "into"))
+    with made.kept_session():
+        with made.spark() as spark:
+            first: Any = spark()
+            assert spark() is first
+        if how == "gone":
+            first.gone = True
+        else:
+            first.alive = False
+        with made.spark() as spark:
+            second: Any = spark()
+            assert second is not first
+            assert open_now == [second]
+        with made.spark() as spark:
+            assert spark() is second
+    assert open_now == []
