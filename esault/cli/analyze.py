@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from esault.cli.named_values import spark_conf
+from esault.cli.repeated_runs import hash_of, repeat_runs
 from esault.cli.spark_session import say
 from esault.cli.topology_argument import params_of, place_of, set_option
-from esault.errors import EsaultError, UsageError
+from esault.errors import UsageError
 
 if TYPE_CHECKING:
     from esault.spark.pipeline import Outcome
@@ -154,7 +152,8 @@ def command(
     if schedule is None:
         _show(runs, runs.run(job, full, retries, time.sleep), plots)
         return
-    _repeat(runs, schedule, lambda: _show(runs, runs.run(job, full, retries, time.sleep), plots), subject.code)
+    once = lambda: _show(runs, runs.run(job, full, retries, time.sleep), plots)
+    repeat_runs(runs, schedule, once, subject.code, time.time, time.sleep)
 
 
 def _show(runs: Runs, outcome: Outcome, plots: str | None) -> None:
@@ -194,57 +193,6 @@ def _schedule(follow: bool, every: float | None, cron: str | None, subject: _Sub
     return None if cron is None else AtTimes(cron, time.time())
 
 
-def _repeat(runs: Runs, schedule: Schedule, run: Callable[[], None], code: dict[str, str]) -> None:
-    """Run when it is due, until Ctrl-C or SIGTERM. What fails is said, and tried again when the next run is due.
-
-    What must wait for another analysis is tried again until that is over. Of several runs that wait for the same the first says so.
-    """
-    from esault.sinks.landing.lock import HeldError
-    from esault.spark.pipeline import NotLanded
-    from esault.spark.tables.schedule import repeat
-
-    said: dict[str, str] = {}
-
-    def say_once(about: str, text: str) -> None:
-        if text and said.get(about) != text:
-            say(text)
-        said[about] = text
-
-    def once() -> bool:
-        changed = ", ".join(os.path.relpath(file) for file, hashed in code.items() if _hash(file) != hashed)
-        say_once(
-            "code",
-            f"{changed} changed since this command read it: start it again to run the new code" if changed else "",
-        )
-        waits = ""
-        try:
-            run()
-        except UsageError:
-            raise
-        except HeldError as error:
-            waits = f"this run waits: {error}"
-            return False
-        except NotLanded as error:
-            waits = f"waiting for rows: {error}"
-        except EsaultError as error:
-            say(f"this run failed: {error}")
-        finally:
-            say_once("run", waits)
-        return True
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        with runs.pipeline.kept_session():
-            repeat(once, schedule, time.time, time.sleep)
-    except KeyboardInterrupt:
-        say("stopped")
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _folder(what: str, settings: tuple[str, ...]) -> _Subject:
     from esault.spark.analyze import tables_in
 
@@ -271,14 +219,7 @@ def _code(folder: str) -> dict[str, str]:
     """Return hashes of the topology file, and of the modules from its folder that it imports."""
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     own = sorted(f for f in files if f and os.path.dirname(os.path.abspath(f)) == os.path.abspath(folder))
-    return {file: _hash(file) for file in own}
-
-
-def _hash(file: str) -> str:
-    try:
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
-    except OSError:
-        return ""
+    return {file: hash_of(file) for file in own}
 
 
 def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[str, str], catalog: str | None) -> Runs:

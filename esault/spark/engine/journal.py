@@ -68,6 +68,11 @@ class Journal:
         """The newest epoch that has a record; -1: none."""
         return max((int(path.stem) for path in self._folder.glob("*.epoch")), default=-1)
 
+    def over(self) -> bool:
+        """Return whether the run ended with the newest epoch that has a record."""
+        last = self.read(self.newest())
+        return last is not None and last.ended
+
     def read(self, epoch: int) -> Record | None:
         """The record of an epoch; None where it has none."""
         path = self._path(epoch)

@@ -79,12 +79,6 @@ class Kept:
         """Return whether the run goes on."""
         return self.before is not None
 
-    @property
-    def over(self) -> bool:
-        """Return whether the life before had come to its end, and died before it could say so here."""
-        record = Journal(self.folder / "epochs").read(self.newest) if self.newest >= 0 else None
-        return record is not None and record.ended
-
     def checkpoint_of(self, generation: Generation) -> SparkPlace:
         """Spark's own."""
         return self.folder / (f"{_CHECKPOINT}-{generation.number}" if generation.number else _CHECKPOINT)

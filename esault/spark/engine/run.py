@@ -120,7 +120,7 @@ class SparkRun:
 
     def _check_resumed(self, kept: Kept) -> None:
         # Sinks of a run that was over may have been told so already: to one that writes to nothing that exists it looks like another's.
-        if self.resume and not kept.over:
+        if self.resume and not (kept.resumed and Journal(kept.folder / "epochs").over()):
             self._check_sinks()
 
     @contextlib.contextmanager
