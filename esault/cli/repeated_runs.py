@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,9 @@ def repeat_runs(
             waits = f"waiting for rows: {error}"
         except EsaultError as error:
             say(f"this run failed: {error}")
+        except Exception as error:  # of a function of the file
+            traceback.print_exception(error)
+            say(f"this run failed: {type(error).__name__}: {error}")
         finally:
             say_once("run", waits)
         return True

@@ -155,6 +155,16 @@ class TestFollow:
             "ExpectationFailed: a price: 4 rows",
         ]
 
+    def test_an_error_of_a_function_is_told_whole_and_ends_nothing(
+        self, analyze: Callable[..., list[str]], runs: Begun
+    ) -> None:
+        land(2)
+        runs.ends = [ZeroDivisionError("a report divides by what there is none of")]
+        said = analyze("--follow", "--retries", "3", seconds=30, at={10: lambda: land(2)})
+        assert runs.all == ["a report divides by what there is none of", "well"]
+        assert "Traceback (most recent call last):" in said
+        assert "this run failed: ZeroDivisionError: a report divides by what there is none of" in said
+
     def test_a_file_that_is_edited_meanwhile_is_said_once_at_the_next_run(
         self, analyze: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, runs: Begun
     ) -> None:
