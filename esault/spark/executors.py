@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from esault.errors import UsageError
@@ -14,6 +15,8 @@ __all__ = ["cores", "on_cluster"]
 _FIRST, _ALL = 120.0, 30.0
 #: seconds without another executor, after which no more are waited for
 _STILL = 2.0
+#: application -> its cores when all its executors had come: a session has them for its next topology, too
+_COME: dict[str, int] = {}
 
 
 def on_cluster(spark: Any) -> bool:
@@ -21,16 +24,26 @@ def on_cluster(spark: Any) -> bool:
     return is_cluster(spark.sparkContext.master)
 
 
-def cores(spark: Any) -> int:
+def cores(spark: Any, clock: Callable[[], float] = time.monotonic, wait: Callable[[float], object] = time.sleep) -> int:
     """Return how many tasks may run at once. On a cluster waits until its executors are there. Raises UsageError."""
     context = spark.sparkContext
     if not on_cluster(spark):
         return int(context.defaultParallelism)
+    application = str(context.applicationId)
+    found = _registered(context)
+    if found < _COME.get(application, found + 1):
+        found = _all(context, clock, wait)
+    _COME[application] = found
+    return found
+
+
+def _all(context: Any, clock: Callable[[], float], wait: Callable[[float], object]) -> int:
+    """Wait until all that are known to come have, or no more do."""
     expected = _expected(context.master, context.getConf())
-    begun = since = time.monotonic()
+    begun = since = clock()
     known = 0
     while True:
-        now, found = time.monotonic(), _registered(context)
+        now, found = clock(), _registered(context)
         if found != known:
             known, since = found, now
         if known and (known >= expected if expected else now - since >= _STILL):
@@ -43,7 +56,7 @@ def cores(spark: Any) -> int:
                 "(1 GiB unless set otherwise); see the master's web page, end what holds them, or ask for less with --conf "
                 "spark.executor.memory=512m"
             )
-        time.sleep(0.1)
+        wait(0.1)
 
 
 def _expected(master: str, conf: Any) -> int:
