@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -59,8 +58,10 @@ def require_pyspark() -> None:
     """UsageError, with the remedy, when pyspark is not installed, or too old."""
     if importlib.util.find_spec("pyspark") is None:
         raise UsageError("this needs pyspark: pip install 'esault[spark]'")
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # one that came with a cluster may have none
-        version = importlib.metadata.version("pyspark")
+    from importlib import metadata  # brings much, and workers import this module without asking
+
+    with contextlib.suppress(metadata.PackageNotFoundError):  # one that came with a cluster may have none
+        version = metadata.version("pyspark")
         number = re.match(r"(\d+)\.(\d+)", version)
         if number is not None and tuple(map(int, number.groups())) < OLDEST:
             raise UsageError(

@@ -10,7 +10,6 @@ from pyspark.sql.streaming import StatefulProcessor
 
 from esault.spark.engine.job import Job
 from esault.spark.engine.store import Head
-from esault.spark.engine.task import run_task
 
 __all__ = ["Level"]
 
@@ -33,6 +32,9 @@ class Level(StatefulProcessor):  # type: ignore[misc]
             yield from rows
             return
         from pyspark import TaskContext
+
+        # Spark has a Python of its own for each level of a query, to be told what state there is: that needs none of this.
+        from esault.spark.engine.task import run_task
 
         unit, task = task_of
         partition = TaskContext.get().partitionId()
