@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from esault.errors import StateError
@@ -14,29 +16,38 @@ from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.watermark.clock import as_time, times_at_once
+from esault.topology.bolt import Bolt
 from esault.topology.window import SessionWindow, Window
 
 __all__ = ["SessionOperator"]
 
-_window = tuple.__new__
+#: so many rows that wait are put in order at once; of more, which a few may leave at a time, each is taken out of a heap
+FEW = 256
+#: where an object has its window, or the session that knows it
+_WINDOW: Any = vars(Bolt)["window"]
 
 
 class _Session:
     """The session of a key that is open, and rows whose time has not been passed yet."""
 
-    __slots__ = ("element", "end", "key", "number", "of", "rows", "wake_at")
+    __slots__ = ("element", "end", "end_timer", "in_order", "key", "of", "rows", "start", "wake_at")
 
     key: Any
 
     def __init__(self, of: SessionOperator) -> None:
         self.of = of
         self.element: Any = None
-        self.end = -math.inf
-        #: (time, number, stream, value), a heap: by time, and what has one time in the order in which it came
+        #: bounds of what is open
+        self.start, self.end = math.inf, -math.inf
+        #: (time, number, stream, value), a heap: by time, and what has one time in the order in which it came;
+        #: those that came with the key have numbers below 0
         self.rows: list[tuple[float, int, str, Any]] = []
-        self.number = 0
-        #: when this key is to be looked at next, as its timer says
+        #: ... and each is behind the one before it
+        self.in_order = True
+        #: when this key is to be looked at next, as its timers say
         self.wake_at = math.inf
+        #: when it is to be looked at for the end of a session, which may last longer now
+        self.end_timer = math.inf
 
     def objects(self) -> list[Any]:
         return [] if self.element is None else [self.element]
@@ -48,23 +59,65 @@ class _Session:
         return math.nextafter(first if self.element is None else min(first, self.end), math.inf)
 
     @property
-    def start(self) -> float:
+    def first(self) -> float:
         """Return the start of what is open at the watermark, with rows that wait: all of these before it touch it, and one another."""
-        first = self.rows[0][0] if self.rows else math.inf
-        return first if self.element is None else min(first, self.element.window.start)
+        return min(self.start, self.rows[0][0] if self.rows else math.inf)
+
+    @property
+    def window(self) -> Window:
+        """Return the bounds of what is open."""
+        return Window(self.start, self.end)
+
+    def wait(self, row: tuple[float, int, str, Any]) -> None:
+        """Keep a row until its time has been passed."""
+        rows = self.rows
+        if self.in_order and (not rows or row >= rows[-1]):
+            rows.append(row)
+        else:
+            self.in_order = False
+            heapq.heappush(rows, row)
+
+    def passed(self, time: float) -> list[tuple[float, int, str, Any]]:
+        """Take out the rows before this time, in order."""
+        rows = self.rows
+        if not self.in_order:
+            if len(rows) > FEW:
+                found = []
+                while rows and rows[0][0] < time:
+                    found.append(heapq.heappop(rows))
+                return found
+            rows.sort()
+            self.in_order = True
+        if not rows or rows[-1][0] < time:
+            self.rows = []
+            return rows
+        end = bisect_left(rows, (time,))
+        found = rows[:end]
+        del rows[:end]
+        return found
+
+    def put_back(self, first: list[tuple[float, int, str, Any]]) -> None:
+        """Keep rows that were taken out, which come before all that wait."""
+        if self.in_order:
+            self.rows[:0] = first
+        else:
+            for row in first:
+                heapq.heappush(self.rows, row)
 
     def __getstate__(self) -> Any:
         element = self.element
-        session = None if element is None else (tuple(element.window), self.of.packed(element))
-        return (self.next, self.number, session, self.rows)
+        session = None if element is None else ((self.start, self.end), self.of.packed(element))
+        return (self.next, self.of.number, session, self.rows)
 
     def __setstate__(self, state: Any) -> None:
-        self.wake_at, self.number, session, rows = state
-        self.rows = list(rows)  # a heap it was
+        self.wake_at, _, session, rows = state
+        # Whatever number this operator has come to, rows to come are behind these.
+        self.rows = [(at, i - len(rows), *rest) for i, (at, _, *rest) in enumerate(sorted(rows))]
         if session is not None:
             window = Window(*session[0])
-            self.end = window.end
+            self.start, self.end = window
             self.element = self.of.restored(self.key, window, session[1])
+            self.element.window = self
 
 
 class SessionOperator(WindowOperator):
@@ -77,6 +130,8 @@ class SessionOperator(WindowOperator):
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
+        #: of the row that came last: of two with one time that which has the lower number came first
+        self.number = 0
         assert self.plan.window is not None and isinstance(self.plan.window.kind, SessionWindow)
         gap = self.plan.window.kind.gap
         #: seconds that a row's session lasts behind it, where all have the same, and what gives it else
@@ -108,13 +163,25 @@ class SessionOperator(WindowOperator):
                 return
         super().run(input, keys, values, ids)
 
+    def _members(self) -> dict[str, Any]:
+        def window(element: Any) -> Any:
+            found = _WINDOW.__get__(element)
+            return found.window if type(found) is _Session else found
+
+        # A session gets longer with each row, and few objects look at it.
+        return {"window": property(window, _WINDOW.__set__)}
+
     def _keep(self, stream: str, keys: Sequence[Any], values: Sequence[Any], times: Sequence[float]) -> None:
         """Have rows wait, as `add_row` does."""
-        elements, push, after, end_of_time = self.elements, heapq.heappush, math.nextafter, math.inf
-        for key, value, at in zip(keys, values, times):
+        elements, after, end_of_time, before = self.elements, math.nextafter, math.inf, self.number
+        self.number += len(keys)
+        for number, key, value, at in zip(count(before + 1), keys, values, times):
             session = elements[key]
-            session.number += 1
-            push(session.rows, (at, session.number, stream, value))
+            rows = session.rows
+            if not rows or (session.in_order and at >= rows[-1][0]):
+                rows.append((at, number, stream, value))
+            else:
+                session.wait((at, number, stream, value))
             if at < session.wake_at:
                 due = after(at, end_of_time)
                 if due < session.wake_at:
@@ -137,13 +204,13 @@ class SessionOperator(WindowOperator):
             at = self.time_of(time, value)
             level = self.level(session.key)
             end = at + self.gap(value)
-            late = at < level and end < level and end < session.start
+            late = at < level and end < level and end < session.first
             if late or (self.latest is not None and at > self.latest):
                 self.look_at_unit(at)
                 self.is_late(session.key, value)
                 return
-            session.number += 1
-            heapq.heappush(session.rows, (at, session.number, stream, value))
+            self.number += 1
+            session.wait((at, self.number, stream, value))
             self._set_timer(session)
         finally:
             if session.element is None and not session.rows:
@@ -157,6 +224,8 @@ class SessionOperator(WindowOperator):
         due = session.next
         if due < session.wake_at:
             session.wake_at = due
+            if not session.rows:
+                session.end_timer = due
             key = session.key
             self.timers.add(due, key if type(key) is str else self.name_of(key))
 
@@ -165,70 +234,97 @@ class SessionOperator(WindowOperator):
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
         session: _Session = windows
-        session.wake_at = math.inf
+        if session.end_timer <= until:
+            session.end_timer = math.inf
+        # Where the session lasts longer than when that was set, it will be set anew: one timer, and not one for each row.
+        session.wake_at = session.end_timer
         # All rows that the watermark has passed, and not only what this timer was for: it makes no difference, and fewer timers.
         passed = self.level(session.key)
-        process = self._process_quickly if self._quick else self._process
-        while session.rows or session.element is not None:
-            if session.element is not None and (not session.rows or session.rows[0][0] > session.end):
-                if (
-                    session.end >= until
-                ):  # a row at its end belongs to it, and those of other keys that end before it come first
-                    break
-                element, session.element, session.end = session.element, None, -math.inf
-                self.finish(element)
-            elif session.rows[0][0] >= passed:
-                break
-            else:
-                at, _, stream, value = heapq.heappop(session.rows)
-                process(session, at, stream, value)
+        if self._quick:
+            self._close_quickly(session, until, passed)
+        else:
+            self._close_carefully(session, until, passed)
         if session.element is None and not session.rows:
             self.elements.forget(name)
         else:
             self._set_timer(session)
 
-    def _process_quickly(self, session: _Session, at: float, stream: str, value: Any) -> None:
-        """The same as `_process`, where what fails ends all."""
-        element, end = session.element, at + self._gap
-        try:
-            if element is None:
-                element = session.element = self.new(session.key, _window(Window, (at, end)))
-                session.end = end
+    def _close_carefully(self, session: _Session, until: float, passed: float) -> None:
+        rows = session.rows
+        session.in_order = False
+        while rows or session.element is not None:
+            if session.element is not None and (not rows or rows[0][0] > session.end):
+                if (
+                    session.end >= until
+                ):  # a row at its end belongs to it, and those of other keys that end before it come first
+                    break
+                self._end(session)
+            elif rows[0][0] >= passed:
+                break
             else:
-                start = element.window[0]
-                session.end = end = max(session.end, end)
-                element.window = _window(Window, (min(start, at), end))
-            element.process(session.key, value)
-        except STOPPING:
+                at, _, stream, value = heapq.heappop(rows)
+                self._process(session, at, stream, value)
+
+    def _close_quickly(self, session: _Session, until: float, passed: float) -> None:
+        """The same, where what fails ends all."""
+        key, gap, name = session.key, self._gap, self._name if self.plan.wants_id else None
+        element, last = session.element, session.end
+        rows = session.passed(passed)
+        try:
+            for i, (at, _, _, value) in enumerate(rows):
+                if at > last and element is not None:
+                    if last >= until:
+                        session.put_back(rows[i:])
+                        return
+                    self._end(session)
+                    element = None
+                end = at + gap
+                if element is None:
+                    session.start, session.end = at, end
+                    element = session.element = self.new(key, Window(at, end))
+                    element.window = session
+                    last = end
+                elif end > last:
+                    session.end = last = end
+                elif at < session.start:
+                    session.start = at
+                element.process(key, value)
+                if name is not None:
+                    name(f"{self.context.sub_unit}:p{self.ordinal}")
+                    self.ordinal += 1
+        except (*STOPPING, UserError):
             raise
         except StateError as error:
             raise UserError(str(error)) from error
         except BaseException as error:
-            raise self._fail(error, session.key, "process") from error
-        if self.plan.wants_id:
-            self._name(f"{self.context.sub_unit}:p{self.ordinal}")
-            self.ordinal += 1
+            raise self._fail(error, key, "process") from error
+        if element is not None and last < until and (not session.rows or session.rows[0][0] > last):
+            self._end(session)
+
+    def _end(self, session: _Session) -> None:
+        element, element.window = session.element, session.window
+        session.element = None
+        session.start, session.end = math.inf, -math.inf
+        self.finish(element)
 
     def _process(self, session: _Session, at: float, stream: str, value: Any) -> None:
         """A row into its session, which begins with it, or goes on to `gap` behind it; neither if it fails."""
-        before = None if session.element is None else session.element.window
-        start, end = (at, at) if before is None else (min(before.start, at), before.end)
-        window = Window(start, max(end, at + self.gap(value)))
+        bounds = session.start, session.end
+        window = Window(min(session.start, at), max(session.end, at + self.gap(value)))
+        new = session.element is None
 
         def process() -> None:
-            if before is None:
+            if new:
                 self._drop(session)  # of a try before
                 session.element = self.new(session.key, window)
-            else:
-                session.element.window = window
+                session.element.window = session
+            session.start, session.end = window
             self.call(session.element, stream, session.key, value)
 
-        if self._outside_process(process, session.key, "process", value):
-            session.end = window.end
-        elif before is None:
-            self._drop(session)
-        else:
-            session.element.window = before
+        if not self._outside_process(process, session.key, "process", value):
+            if new:
+                self._drop(session)
+            session.start, session.end = bounds
 
     def _drop(self, session: _Session) -> None:
         """A session goes that has had no row."""
