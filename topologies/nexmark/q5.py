@@ -27,6 +27,10 @@ class Count(Bolt):
     def process(self, key, value):
         self.bids += 1
 
+    def combine(self, other):
+        """So that a bid is counted once for the five windows that it is in."""
+        self.bids += other.bids
+
     def finish(self):
         self.emit(self.window.end, (self.bids, self.key, self.window.end))
 

@@ -14,6 +14,7 @@ from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.pane_operator import PaneOperator
 from esault.flow.operators.session_operator import SessionOperator
+from esault.flow.operators.slice_operator import SliceOperator, may_slice
 from esault.flow.operators.time_window_operator import TimeWindowOperator
 from esault.flow.operators.timed_operator import TimedOperator
 from esault.flow.operators.window_operator import WindowOperator
@@ -38,6 +39,8 @@ def operator(parameters: OperatorParameters) -> Operator:
     if plan.window is not None:
         if plan.window.panes is not None:
             return PaneOperator(parameters)
+        if may_slice(plan):
+            return SliceOperator(parameters)
         windows = next(_WINDOWS[each] for each in type(plan.window.kind).__mro__ if each in _WINDOWS)
         return windows(parameters)
     kind: type[Operator]

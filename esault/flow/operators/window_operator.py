@@ -343,23 +343,18 @@ class WindowOperator(KeyedOperator):
 
         `before` is told the name of each key first.
         """
-        pop, elements, until = self.timers.pop, self.elements, self.levels.own
-        columns = self.emitter.two_columns
-        while keys:
-            found = pop(until)
-            if found is None:
-                return False
-            due, name = found
+        elements, columns = self.elements, self.emitter.two_columns
+        for due, name in self.timers.drain(self.levels.own):
             windows = elements.get(name) or elements.wake(name)
             if windows is not None:
                 if before is not None:
                     before((name,))
                 self.close_due(name, windows, due)
                 out = self.emitter.rows() if columns is None else len(columns[0]) + len(columns[1])
-                if out >= rows:
-                    break
                 keys -= 1
-        return True
+                if out >= rows or not keys:
+                    return True
+        return False
 
     def catch_up(self, keys: Sequence[Any]) -> None:
         """Close what is due of these keys, whose rows come behind the watermark that makes it due.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from esault.routing.ring import Name, encode, key_of
 
@@ -54,13 +54,18 @@ class Timers:
 
     def pop(self, until: float) -> tuple[float, Name] | None:
         """Take out what `next` would return."""
-        while self._heap and self._heap[0] <= until:
-            due = self._heap[0]
+        return next(self.drain(until), None)
+
+    def drain(self, until: float) -> Iterator[tuple[float, Name]]:
+        """Take out one after the other what `next` would return, also of what is added meanwhile."""
+        heap = self._heap
+        while heap and heap[0] <= until:
+            due = heap[0]
             names = self._names[due]
             at, order = self._first
             if at != due or not order:
                 if not names:
-                    heapq.heappop(self._heap)
+                    heapq.heappop(heap)
                     del self._names[due]
                     continue
                 order = self._in_order(names)
@@ -69,8 +74,9 @@ class Timers:
                 name = order.popleft()
                 if name in names:
                     del names[name]
-                    return due, name
-        return None
+                    yield due, name
+                    if heap[0] != due or self._first[1] is not order:
+                        break  # what is due before that has come, or somebody else has looked
 
     def _in_order(self, names: Iterable[Name]) -> deque[Name]:
         return deque(sorted(names, key=lambda name: encode(key_of(name))) if self.ordered else names)
