@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import heapq
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 from esault.errors import StateError
+from esault.flow.operators.open_session import OpenSession
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
@@ -21,103 +21,8 @@ from esault.topology.window import SessionWindow, Window
 
 __all__ = ["SessionOperator"]
 
-#: so many rows that wait are put in order at once; of more, which a few may leave at a time, each is taken out of a heap
-FEW = 256
 #: where an object has its window, or the session that knows it
 _WINDOW: Any = vars(Bolt)["window"]
-
-
-class _Session:
-    """The session of a key that is open, and rows whose time has not been passed yet."""
-
-    __slots__ = ("element", "end", "end_timer", "in_order", "key", "of", "rows", "start", "wake_at")
-
-    key: Any
-
-    def __init__(self, of: SessionOperator) -> None:
-        self.of = of
-        self.element: Any = None
-        #: bounds of what is open
-        self.start, self.end = math.inf, -math.inf
-        #: (time, number, stream, value), a heap: by time, and what has one time in the order in which it came;
-        #: those that came with the key have numbers below 0
-        self.rows: list[tuple[float, int, str, Any]] = []
-        #: ... and each is behind the one before it
-        self.in_order = True
-        #: when this key is to be looked at next, as its timers say
-        self.wake_at = math.inf
-        #: when it is to be looked at for the end of a session, which may last longer now
-        self.end_timer = math.inf
-
-    def objects(self) -> list[Any]:
-        return [] if self.element is None else [self.element]
-
-    @property
-    def next(self) -> float:
-        """Return the time at which there is something to do: the watermark has passed a row, or reached the end."""
-        first = self.rows[0][0] if self.rows else math.inf
-        return math.nextafter(first if self.element is None else min(first, self.end), math.inf)
-
-    @property
-    def first(self) -> float:
-        """Return the start of what is open at the watermark, with rows that wait: all of these before it touch it, and one another."""
-        return min(self.start, self.rows[0][0] if self.rows else math.inf)
-
-    @property
-    def window(self) -> Window:
-        """Return the bounds of what is open."""
-        return Window(self.start, self.end)
-
-    def wait(self, row: tuple[float, int, str, Any]) -> None:
-        """Keep a row until its time has been passed."""
-        rows = self.rows
-        if self.in_order and (not rows or row >= rows[-1]):
-            rows.append(row)
-        else:
-            self.in_order = False
-            heapq.heappush(rows, row)
-
-    def passed(self, time: float) -> list[tuple[float, int, str, Any]]:
-        """Take out the rows before this time, in order."""
-        rows = self.rows
-        if not self.in_order:
-            if len(rows) > FEW:
-                found = []
-                while rows and rows[0][0] < time:
-                    found.append(heapq.heappop(rows))
-                return found
-            rows.sort()
-            self.in_order = True
-        if not rows or rows[-1][0] < time:
-            self.rows = []
-            return rows
-        end = bisect_left(rows, (time,))
-        found = rows[:end]
-        del rows[:end]
-        return found
-
-    def put_back(self, first: list[tuple[float, int, str, Any]]) -> None:
-        """Keep rows that were taken out, which come before all that wait."""
-        if self.in_order:
-            self.rows[:0] = first
-        else:
-            for row in first:
-                heapq.heappush(self.rows, row)
-
-    def __getstate__(self) -> Any:
-        element = self.element
-        session = None if element is None else ((self.start, self.end), self.of.packed(element))
-        return (self.next, self.of.number, session, self.rows)
-
-    def __setstate__(self, state: Any) -> None:
-        self.wake_at, _, session, rows = state
-        # Whatever number this operator has come to, rows to come are behind these.
-        self.rows = [(at, i - len(rows), *rest) for i, (at, _, *rest) in enumerate(sorted(rows))]
-        if session is not None:
-            window = Window(*session[0])
-            self.start, self.end = window
-            self.element = self.of.restored(self.key, window, session[1])
-            self.element.window = self
 
 
 class SessionOperator(WindowOperator):
@@ -139,7 +44,7 @@ class SessionOperator(WindowOperator):
         self._gap_of: Callable[[Any], float] | None = gap if callable(gap) else None
         #: nothing is survived, and all rows have one gap and one hook
         self._quick = self._simply and self._gap_of is None and self._by_stream is False
-        self.elements.make_plainly(functools.partial(_Session, self), ())
+        self.elements.make_plainly(functools.partial(OpenSession, self), ())
 
     def gap(self, value: Any) -> float:
         """Return the seconds that this row's session lasts behind it. Raises ValueError."""
@@ -166,7 +71,7 @@ class SessionOperator(WindowOperator):
     def _members(self) -> dict[str, Any]:
         def window(element: Any) -> Any:
             found = _WINDOW.__get__(element)
-            return found.window if type(found) is _Session else found
+            return found.window if type(found) is OpenSession else found
 
         # A session gets longer with each row, and few objects look at it.
         return {"window": property(window, _WINDOW.__set__)}
@@ -194,12 +99,12 @@ class SessionOperator(WindowOperator):
         except NoTime:
             return False
 
-    def windows_of_key(self) -> _Session:
-        return _Session(self)
+    def windows_of_key(self) -> OpenSession:
+        return OpenSession(self)
 
     def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         assert time is not None
-        session: _Session = windows
+        session: OpenSession = windows
         try:
             at = self.time_of(time, value)
             level = self.level(session.key)
@@ -220,7 +125,7 @@ class SessionOperator(WindowOperator):
     def _nothing_at_the_end(self) -> bool:
         return False  # rows wait
 
-    def _set_timer(self, session: _Session) -> None:
+    def _set_timer(self, session: OpenSession) -> None:
         due = session.next
         if due < session.wake_at:
             session.wake_at = due
@@ -233,7 +138,7 @@ class SessionOperator(WindowOperator):
         return [state[0]]
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
-        session: _Session = windows
+        session: OpenSession = windows
         if session.end_timer <= until:
             session.end_timer = math.inf
         # Where the session lasts longer than when that was set, it will be set anew: one timer, and not one for each row.
@@ -249,7 +154,7 @@ class SessionOperator(WindowOperator):
         else:
             self._set_timer(session)
 
-    def _close_carefully(self, session: _Session, until: float, passed: float) -> None:
+    def _close_carefully(self, session: OpenSession, until: float, passed: float) -> None:
         rows = session.rows
         session.in_order = False
         while rows or session.element is not None:
@@ -265,7 +170,7 @@ class SessionOperator(WindowOperator):
                 at, _, stream, value = heapq.heappop(rows)
                 self._process(session, at, stream, value)
 
-    def _close_quickly(self, session: _Session, until: float, passed: float) -> None:
+    def _close_quickly(self, session: OpenSession, until: float, passed: float) -> None:
         """The same, where what fails ends all."""
         key, gap, name = session.key, self._gap, self._name if self.plan.wants_id else None
         element, last = session.element, session.end
@@ -301,13 +206,13 @@ class SessionOperator(WindowOperator):
         if element is not None and last < until and (not session.rows or session.rows[0][0] > last):
             self._end(session)
 
-    def _end(self, session: _Session) -> None:
+    def _end(self, session: OpenSession) -> None:
         element, element.window = session.element, session.window
         session.element = None
         session.start, session.end = math.inf, -math.inf
         self.finish(element)
 
-    def _process(self, session: _Session, at: float, stream: str, value: Any) -> None:
+    def _process(self, session: OpenSession, at: float, stream: str, value: Any) -> None:
         """A row into its session, which begins with it, or goes on to `gap` behind it; neither if it fails."""
         bounds = session.start, session.end
         window = Window(min(session.start, at), max(session.end, at + self.gap(value)))
@@ -326,7 +231,7 @@ class SessionOperator(WindowOperator):
                 self._drop(session)
             session.start, session.end = bounds
 
-    def _drop(self, session: _Session) -> None:
+    def _drop(self, session: OpenSession) -> None:
         """A session goes that has had no row."""
         element, session.element = session.element, None
         if element is not None:
