@@ -1,4 +1,4 @@
-"""Which bolts may share what they hold of a slice of time between all windows that it is a part of."""
+"""The check whether windows may share what a bolt holds of a slice of time."""
 
 from __future__ import annotations
 

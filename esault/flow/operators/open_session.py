@@ -16,7 +16,7 @@ FEW = 256
 
 
 class _Objects(Protocol):
-    """What a session asks of its operator."""
+    """The part of an operator that a session needs."""
 
     #: of the row that came last
     number: int

@@ -28,6 +28,8 @@ __all__ = ["SliceOperator", "may_slice"]
 
 #: what two objects may share, since neither can change it
 _FIXED = frozenset((int, float, str, bytes, bool, type(None)))
+#: a number that no window has
+_NEVER = 1 << 80
 _SLOTS: tuple[str, ...] = vars(Aggregated)["__slots__"]
 
 
@@ -103,7 +105,8 @@ class SliceOperator(TimeWindowOperator):
         end = (number + 1) * every  # of the first window that the slice is in
         level, after = self.level(key), number * every + self._size + every
         if end <= level:  # some have closed
-            slices.next = max(number - self.steps + 1 if slices.next is None else slices.next, self._first_open(level))
+            first = max(number - self.steps + 1, self._first_open(level))
+            slices.next = first if slices.next is None else max(first, slices.next)
             if slices.next > number:
                 return self._late
             end = slices.next * every + self._size
@@ -115,6 +118,8 @@ class SliceOperator(TimeWindowOperator):
 
     def _first_open(self, level: float) -> int:
         """Return the number of the first window that ends behind a time."""
+        if math.isinf(level):  # nothing is known of time yet, or it has come to its end
+            return int(math.copysign(_NEVER, level))
         return int((level - self._size) // self.every) + 1
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:

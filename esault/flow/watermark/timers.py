@@ -76,7 +76,7 @@ class Timers:
                     del names[name]
                     yield due, name
                     if heap[0] != due or self._first[1] is not order:
-                        break  # what is due before that has come, or somebody else has looked
+                        break  # something is due before that, or this has been put in order anew
 
     def _in_order(self, names: Iterable[Name]) -> deque[Name]:
         return deque(sorted(names, key=lambda name: encode(key_of(name))) if self.ordered else names)

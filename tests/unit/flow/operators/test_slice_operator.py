@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,8 @@ from esault.topology.context import Context
 from esault.windows import SlidingWindow, TumblingWindow
 
 LATE = "late"
+#: beyond all places on the ring
+LAST = 1 << 70
 
 
 class Total(Bolt):
@@ -107,7 +110,7 @@ class Run:
 
     def watermark(self, at, close):
         """Time goes on; so many keys, at most, close what is due."""
-        self.operator.advance(at)
+        self.operator.advance(float(at))
         if close:
             self.operator.close_some(close, 1000, None)
         self._take()
@@ -116,14 +119,17 @@ class Run:
         old = self.operator
         return [(name if name is None else old.key_of(name), old.peek(name)) for name in old.saved_names()]
 
-    def moved(self, cls=None):
-        """All goes to another operator, which may be of the other kind."""
-        states = self.states()
+    def moved(self, cls=None, to=None):
+        """All goes to another operator, which may be of the other kind; with `to`, to one that has come so far in time."""
+        states, levels = self.states(), self.operator.ring_state([(0, LAST)])
         self._cls = cls or self._cls
         self._begin()
         for key, state in states:
-            if state is not None:
+            if state is not None and (key is not None or to is None):
                 self.operator.install_state(key, state)
+        if to is not None:
+            self.operator.advance(float(to))
+            self.operator.install_ring_state(levels)
 
     def end(self):
         for _ in self.operator.finishing():
@@ -139,7 +145,7 @@ def histories(draw):
     """What befalls windows: batches of rows, some late, watermarks, and moves."""
     events, newest = [], draw(st.integers(-30, 30))
     for _ in range(draw(st.integers(1, 12))):
-        kind = draw(st.sampled_from(["rows", "rows", "rows", "watermark", "watermark", "move", "change"]))
+        kind = draw(st.sampled_from(["rows", "rows", "rows", "watermark", "watermark", "move", "change", "came"]))
         if kind == "rows":
             rows = []
             for _ in range(draw(st.integers(1, 8))):
@@ -150,6 +156,8 @@ def histories(draw):
             events.append((kind, rows))
         elif kind == "watermark":
             events.append((kind, newest - draw(st.integers(0, 6)), draw(st.sampled_from([0, 1, 100, 100, 100]))))
+        elif kind == "came":  # to one that is behind or ahead
+            events.append((kind, draw(st.one_of(st.just(-math.inf), st.integers(newest - 20, newest + 5)))))
         else:
             events.append((kind,))
     return events
@@ -182,6 +190,8 @@ def test_slices_give_what_windows_give_that_each_take_all_their_rows(history, ev
                 run.rows(keys, values)
             elif kind == "watermark":
                 run.watermark(*event)
+            elif kind == "came":
+                run.moved(to=event[0])
             elif kind == "move" or run is windows:
                 run.moved()
             else:
@@ -208,6 +218,8 @@ def test_they_come_in_the_same_order(history, every, steps):
                 run.rows(keys, values)
             elif kind == "watermark":
                 run.watermark(event[0], 1000)
+            elif kind == "came":
+                run.moved(to=event[0])
         run.end()
     assert slices.out == windows.out
     assert slices.late == windows.late
