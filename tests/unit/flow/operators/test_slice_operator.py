@@ -218,8 +218,6 @@ def test_they_come_in_the_same_order(history, every, steps):
                 run.rows(keys, values)
             elif kind == "watermark":
                 run.watermark(event[0], 1000)
-            elif kind == "came":
-                run.moved(to=event[0])
         run.end()
     assert slices.out == windows.out
     assert slices.late == windows.late
