@@ -279,10 +279,10 @@ class _Jvm:
             running = SparkSession.getActiveSession()
             if running is not None:
                 running.stop()
-        context = SparkContext._active_spark_context
-        if context is not None:
+        for _ in range(2):  # where Java is gone the first time ends with asking it, the second one does not ask
             with contextlib.suppress(Exception):
-                context.stop()
+                self._context.stop()
+        SparkContext._active_spark_context = SparkSession._instantiatedSession = None  # for later sessions
         with contextlib.suppress(Exception):
             self._gateway.shutdown()
         # a later session in this process starts a JVM of its own

@@ -88,3 +88,27 @@ def test_spark_runs_on_the_java_that_pip_brings_and_leaves_nothing_behind(tmp_pa
         "environment: True",
     ]
     assert sorted(done.stderr.splitlines()) == ["a worker says a", "a worker says b"]
+
+
+AGAIN = """
+import psutil
+from esault.spark.session import session
+
+for number in range(2):
+    try:
+        with session("local[1]") as spark:
+            print(number, spark.range(3).count(), flush=True)
+            if number == 0:
+                java = next(p for p in psutil.Process().children(recursive=True) if p.name() == "java")
+                java.kill()
+                java.wait()
+                spark.range(3).count()
+    except Exception:
+        print("gone", flush=True)
+"""
+
+
+@pytest.mark.timeout(400)
+def test_a_session_can_follow_one_whose_java_was_killed() -> None:
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:3] == ["0 3", "gone", "1 3"], done.stderr
