@@ -12,6 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NoReturn
 
 from esault.payload.codec import Codec
@@ -68,7 +69,7 @@ class KillableProcess:
 
 def _serve(serve: Callable[[str, tuple[Any, ...]], Any], asks: int, answers: int) -> NoReturn:
     gc.freeze()  # to look for garbage among what was the parent's would copy all of its memory
-    known = set(sys.modules)
+    known = len(sys.modules)
     try:
         while (asked := _receive(asks)) is not None:
             hook, arguments = asked
@@ -77,8 +78,9 @@ def _serve(serve: Callable[[str, tuple[Any, ...]], Any], asks: int, answers: int
                 Codec().pack(said)
             except BaseException:
                 said = (False, traceback.format_exc())
-            imported = [name for name in sys.modules if name not in known]
-            known.update(imported)
+            # The newest only: to look at the name of each module would copy the pages in which they are.
+            imported = list(islice(reversed(sys.modules), max(0, len(sys.modules) - known)))[::-1]
+            known = len(sys.modules)
             _send(answers, (*said, imported))
     finally:
         os.kill(os.getpid(), signal.SIGKILL)  # nothing is tidied up, as in a crash
