@@ -75,7 +75,9 @@ def test_a_host_joins_and_another_drains_and_nothing_is_lost_or_repeated(command
 def test_a_run_begins_without_hosts_that_are_away_and_takes_them_when_they_are_there(command, nodes, tmp_path):
     away = f"127.0.0.1:{free_port()}"  # none that the system gives to a client meanwhile
     nodes.start("a", slots=5)
-    nodes.start("dead", more=("--join", nodes["a"].address))
+    # The run looks for it every two seconds: were its port given to a process of a, that would refuse a stranger.
+    options = ("--key", nodes.key, "--slots", "4", "--join", nodes["a"].address)
+    nodes.nodes["dead"] = NodeProcess(tmp_path, "dead", *options, listen=f"127.0.0.1:{free_port()}").ready()
     until(lambda: "node dead" in nodes["a"].said())
     nodes["dead"].kill()
     # a host by a name that it does not know itself by, and one that is away
