@@ -1,7 +1,7 @@
 """How many examples and seeds a run of the tests takes of those that tests ask for, by the profile of Hypothesis.
 
 `HYPOTHESIS_PROFILE=deep` (`make test-deep`) takes all of them. `developer` looks elsewhere in each run, `ci` (chosen by
-`CI=1`) at the same place; both take an eighth of the examples, those that a test names among them, and a quarter of the
+`CI=1`) at the same place; both take a tenth of the examples, those that a test names among them, and a quarter of the
 seeds. `quick` is that of `make quick`.
 """
 
@@ -17,7 +17,7 @@ from hypothesis.internal.conjecture import providers
 
 T = TypeVar("T")
 #: of so many examples that a test asks for, one is taken
-DIVISORS = {"deep": 1, "developer": 8, "ci": 8, "quick": 10}
+DIVISORS = {"deep": 1, "developer": 10, "ci": 10, "quick": 10}
 #: the same for seeds, each a whole run, of which a test that counts what happens needs six
 OF_SEEDS = {"deep": 1, "developer": 4, "ci": 4, "quick": 10}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "developer")

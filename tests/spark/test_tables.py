@@ -349,7 +349,7 @@ def test_a_pipeline_that_is_killed_at_any_write_makes_the_same_tables(
         return operation
 
     deaths = 0
-    for after in depth.chosen((3, 9, 14, 19, 24, 30, 80), (3, 14, 24, 30)):
+    for after in depth.chosen((3, 9, 14, 19, 24, 30, 80), (3, 14, 30)):
         left[0] = after
         with monkeypatch.context() as patch:
             for name in ("write_new", "link", "rename", "sync_folder"):
@@ -361,7 +361,7 @@ def test_a_pipeline_that_is_killed_at_any_write_makes_the_same_tables(
         if after == 14:  # more lands between a death and the next try
             shop.sales(("c", 2, "2"), ("c", -1, "2"))
     shop.run()
-    assert deaths > 3
+    assert deaths > 2
     assert shop.rows("sold") == [("a", 1, "1"), ("a", 4, "2"), ("b", 6, "1"), ("c", 2, "2")]
     assert shop.rows("by_day", "day", "pieces", "rows") == [("1", 7, 2), ("2", 6, 2)]
     assert shop.rows("customers") == [(2, "y", 11)]

@@ -169,7 +169,7 @@ def died_and_went_on(out: Path, monkeypatch: pytest.MonkeyPatch, deaths: list[An
         if epoch == at:
             raise OSError(f"gone {when} {epoch}")
 
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 300)  # a batch is soon over
+    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 700)  # three batches
     monkeypatch.setattr(Journal, "write", dying_write)
     options = {"settings": EXACTLY, "state": out / "state"}
     for life, (epoch, when, tasks) in enumerate(deaths):

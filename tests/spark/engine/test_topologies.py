@@ -50,8 +50,8 @@ SMALL: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "nexmark/q8": (EVENTS, {"events": 2}),
     "nexmark/q11": (EVENTS, {}),
 }
-#: those that every run of the tests takes: a join, sliding windows
-FEW = ("nexmark/q3", "nexmark/q5")
+#: what every run of the tests takes: sliding windows; a join is in tests/unit/spark/engine/test_topologies.py, without a JVM
+FEW = ("nexmark/q5",)
 #: what drops tuples where load is too much: nothing is dropped on Spark
 #: one drops on the actors, and the other is tried with its tables: tests/spark/test_flight_pipeline.py
 ELSEWHERE = {"papers/craa", "flight_pipeline"}

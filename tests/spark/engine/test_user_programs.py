@@ -33,8 +33,8 @@ CHOSEN = (
 )
 
 
-#: a broadcast table, a pattern with timers
-FEW = ("limits", "helpdesk")
+#: a pattern with timers; rows that are broadcast are in tests/unit/spark/engine/test_chain.py, without a JVM
+FEW = ("helpdesk",)
 
 
 @pytest.mark.parametrize("name", depth.chosen(CHOSEN, FEW))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import depth
 import pytest
 from commands_asked import checkpoint
 from counting import text, totals, words
@@ -32,7 +33,7 @@ def run(tmp_path, seed, **options):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", depth.seeds(4))
 def test_all_go_back_to_the_one_before_and_the_table_is_not_called_distinct(tmp_path, seed):
     local = run(tmp_path, seed)
     until(local, 3)

@@ -264,6 +264,7 @@ def test_each_claim_holds_of_numbers_like_the_dissertations_and_fails_of_others(
 
 
 @pytest.mark.slow
+@depth.deep("what both give is above for a run of each, and what is made of all settings is below")
 def test_runs_are_of_all_settings_and_seeds():
     from bench.policies.migration.scenarios import SETTINGS, measure
 
