@@ -20,7 +20,7 @@ MOST, RESOLUTIONS = 720, 14
 #: bins that belong to a period at least, and periods that must have been seen
 SHORTEST, SEEN = 6, 2.0
 #: correlation of what was with what was one period before, from which it counts as repeating
-REPEATS = 0.8
+REPEATS = 0.7
 #: mean error of the foretold over the load's spread up to which it is believed
 BELIEVED = 0.25
 #: standard deviation over mean up to which a load is steady, and variance over that of chance from which there is more to it
