@@ -27,9 +27,10 @@ def simulated(
     start: int = 2,
     most: int = 16,
     timing: Timing | None = None,
+    whole: bool = False,
 ) -> tuple[Run, list[Line], list[tuple[float, int]]]:
     """A run with bursts at these times, its latency second by second, and its sub-units over time; `timing`: of changes."""
-    count = Operator("count", ("emitter",), 1 / capacity, start, most=most, keys=[1.0] * len(WORDS))
+    count = Operator("count", ("emitter",), 1 / capacity, start, most=most, keys=[1.0] * len(WORDS), whole=whole)
     due = Counter(int(at / STEP) for at in times)
     source = Source("emitter", lambda t: due[int(t / STEP)] * burst / STEP, burst=0)
     run = simulate(Model([source, count], timing=timing or Timing()), policy, seconds=seconds, seed=seed, step=STEP)

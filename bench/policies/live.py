@@ -104,7 +104,9 @@ def simulated(policy: str, trial: Trial, seed: int, timing: Timing | None = None
     `timing`: what changes take.
     """
     given = {n: getattr(trial, n) for n in ("burst", "capacity", "start", "most")}
-    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, timing=timing, **given)
+    run, seen, trace = in_virtual_time(
+        policy, trial.times, trial.seconds, seed, timing=timing, whole=timing is not None, **given
+    )
     found = {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
     return {"lines": seen, "trace": trace, "figures": found}
 

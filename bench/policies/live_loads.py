@@ -106,7 +106,7 @@ def _load(name: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for i, where in enumerate(("live", "sim"))
     }
     counts = {each: sum(run[each] for run, _ in pairs) for each in ("emitted", "counted", "replayed")}
-    learnt = {n: getattr(timing, n) for n in ("start", "start_each", "switch", "move")}
+    learnt = {n: getattr(timing, n) for n in ("start", "start_each", "switch", "move", "move_each")}
     return {"load": name, "figures": figures, "timing": learnt, **counts}
 
 

@@ -13,7 +13,7 @@ from esault.value_class import value_class
 
 __all__ = ["ChangeCost", "learnt_timing"]
 
-#: bytes that changes must have moved together before the time of a byte is learnt: below, it is lost in the rest
+#: bytes that one change must have moved before the time of a byte is learnt: below, it is lost in the rest
 ENOUGH_BYTES = 1 << 20
 
 
@@ -45,7 +45,8 @@ class ChangeCost:
 def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
     """Return what changes take by those that were measured; what they do not tell is as assumed.
 
-    Straight lines are laid through them: preparation over sub-units that start, time held over bytes that move.
+    Straight lines are laid through them: preparation over sub-units that start, time held over those, or over bytes that move
+    where these are many.
     """
     measured = list(costs)
     found = assumed
@@ -56,9 +57,10 @@ def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
         found = replace(found, switch=statistics.median(shrunk))
     if measured:
         known = 1.0 / assumed.bytes_per_second
-        if sum(each.moved_bytes for each in measured) < ENOUGH_BYTES:
+        if max(each.moved_bytes for each in measured) < ENOUGH_BYTES:
             waits = [max(0.0, each.held - each.moved_bytes * known) for each in measured]
-            found = replace(found, move=statistics.median(waits))
+            move, more = _line([each.started for each in measured], waits, assumed.move_each)
+            found = replace(found, move=move, move_each=more)
         else:
             move, of_a_byte = _line([each.moved_bytes for each in measured], [each.held for each in measured], known)
             speed = 1.0 / of_a_byte if of_a_byte > 0 else assumed.bytes_per_second

@@ -50,6 +50,9 @@ class Operator:
     selectivity: float = 1.0
     #: weights of its keys, hashed over the ring; none: any sub-unit may take any tuple, out of one queue
     keys: Sequence[float] = ()
+    #: tuples come whole, each to the sub-unit of a key that is drawn at random. Else each sub-unit gets its share of every
+    #: moment, and never more by chance
+    whole: bool = False
     #: tuples that may wait, in all of its inboxes together; what comes beyond is dropped. None: no bound
     buffer: float | None = None
     #: seconds between what it emits and its arrival at the next: CRAA's windows that are handed on whole
@@ -89,8 +92,10 @@ class Timing:
     start_each: float = 0.0
     #: until the table is published where none is started
     switch: float = 0.0
-    #: between the switch and the end of a change, for which moved keys wait, beside the time for their state
+    #: between the switch and the end of a change, for which moved keys wait, beside the time for their state; and as much more
+    #: for each sub-unit that it starts
     move: float = 0.02
+    move_each: float = 0.0
     #: state that is moved, a second
     bytes_per_second: float = 50e6
     #: that a tuple is on its way from one unit to the next
@@ -99,6 +104,10 @@ class Timing:
     def preparation(self, started: int) -> float:
         """Return the time from the request of a change until its table is published, by how many sub-units it starts."""
         return self.start + self.start_each * (started - 1) if started else self.switch
+
+    def hold(self, started: int) -> float:
+        """Return the time for which moved keys wait in a change that starts so many sub-units, beside that for their state."""
+        return self.move + self.move_each * started
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ It is one module of over 300 lines: queues, table and change are served by one c
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_right
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from esault.errors import UsageError
 from esault.messages.change_record import ChangeRecord
@@ -99,6 +101,9 @@ class ModelledUnit:
         self._cap = float("inf")
         self._cap_until = -1.0
         self._line: deque[tuple[float, list[Parcel]]] = deque()
+        self._order = random.Random(part.name)
+        #: part of a tuple that has come
+        self._rest = 0.0
         self.on_line = 0.0
 
     # what policies do ------------------------------------------------------------------------------
@@ -209,7 +214,12 @@ class ModelledUnit:
         change.moved = moved
         # Owners hand over what they have between two turns: user code that takes long keeps them waiting.
         in_hand = self.service if self.service > LONGEST_TURN and self.waiting > 1e-6 else 0.0
-        change.ends_at = now + self._timing.move + in_hand + moved * self.part.state / self._timing.bytes_per_second
+        change.ends_at = (
+            now
+            + self._timing.hold(len(change.news))
+            + in_hand
+            + moved * self.part.state / self._timing.bytes_per_second
+        )
 
     def _move_keys(self, old_points: dict[int, list[tuple[int, float]]]) -> float:
         """Waiting tuples of moved keys go along, and wait with what comes for them; the share of all keys that moves."""
@@ -304,9 +314,13 @@ class ModelledUnit:
         else:
             room = None if part.buffer is None else part.buffer / len(self.stations)
             most /= len(self.stations)
+            drawn = self._drawn(inflow) if part.whole and inflow else None
             for station in self.stations.values():
                 share = self.shares.get(station.number, 0.0)
-                if inflow and share:
+                if drawn is not None:
+                    if station.number in drawn:
+                        station.admit(drawn[station.number], 1.0, self._room(station, room, length, most))
+                elif inflow and share:
                     station.admit(inflow, share, self._room(station, room, length, most))
                 if station.parcels:
                     out += self._work(station, length, most)
@@ -320,6 +334,20 @@ class ModelledUnit:
                 self.on_line = max(0.0, self.on_line - sum(amount for _, amount in arrived))
                 out += arrived
         return _merged(out, length)
+
+    def _drawn(self, inflow: list[Parcel]) -> dict[int, list[Parcel]]:
+        """Return whole tuples for each sub-unit, by the keys' weights; a part of one that is left over comes with the next."""
+        numbers = list(self.shares)
+        upto = list(accumulate(self.shares.values()))
+        draw, found = self._order.random, defaultdict[int, list[Parcel]](list)
+        for born, amount in inflow:
+            self._rest += amount
+            many = int(self._rest + 1e-6)
+            self._rest = max(0.0, self._rest - many)
+            counts = Counter(bisect_right(upto, draw() * upto[-1]) for _ in range(many))
+            for i, count in counts.items():
+                found[numbers[min(i, len(numbers) - 1)]].append((born, float(count)))
+        return found
 
     def _seconds(self, station: Station, length: float) -> float:
         """Of its servers together, in a step."""

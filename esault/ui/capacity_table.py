@@ -35,7 +35,8 @@ def changing(timing: Timing, changes: int) -> str:
     """Return a line on what changes take, as learnt from so many."""
     more = f", {_time(timing.start_each)} more for each further one" if timing.start_each else ""
     where = f"as in {counted(changes, 'change')} of that run" if changes else "assumed: that run had no change"
-    return f"  a new sub-unit serves after {_time(timing.start)}{more}; moved keys wait {_time(timing.move)} ({where})"
+    wait = _time(timing.hold(1))
+    return f"  a new sub-unit serves after {_time(timing.start)}{more}; moved keys wait {wait} ({where})"
 
 
 def _hosts(outcome: Outcome, spouts: int, slots: int) -> int:

@@ -21,17 +21,20 @@ def test_without_changes_all_is_as_assumed():
     st.floats(0.001, 2),
     st.floats(0, 0.5),
     st.floats(0, 0.3),
+    st.floats(0, 0.1),
     st.lists(st.integers(1, 20), min_size=2, max_size=9, unique=True),
 )
-def test_the_line_that_growths_lie_on_is_found(first, more, held, sizes):
-    costs = [ChangeCost(size, first + more * (size - 1), held) for size in sizes]
+def test_the_lines_that_growths_lie_on_are_found(first, more, held, held_more, sizes):
+    costs = [ChangeCost(size, first + more * (size - 1), held + held_more * size) for size in sizes]
     found = learnt_timing(costs, ASSUMED)
     assert found.start == pytest.approx(first, abs=1e-6)
     assert found.start_each == pytest.approx(more, abs=1e-6)
-    assert found.move == pytest.approx(held)
+    assert found.move == pytest.approx(held, abs=1e-6)
+    assert found.move_each == pytest.approx(held_more, abs=1e-6)
     assert (found.switch, found.bytes_per_second) == (ASSUMED.switch, ASSUMED.bytes_per_second)
     for size in sizes:
         assert found.preparation(size) == pytest.approx(first + more * (size - 1), abs=1e-5)
+        assert found.hold(size) == pytest.approx(held + held_more * size, abs=1e-5)
 
 
 def test_growths_of_one_size_tell_the_first_ones_time_beside_what_is_assumed_for_more():
@@ -43,7 +46,7 @@ def test_growths_of_one_size_tell_the_first_ones_time_beside_what_is_assumed_for
 @given(st.lists(st.tuples(st.integers(1, 30), st.floats(0, 5)), min_size=1))
 def test_nothing_takes_less_than_no_time(measured):
     found = learnt_timing([ChangeCost(size, prepared, 0.0) for size, prepared in measured], ASSUMED)
-    assert found.start >= 0 and found.start_each >= 0
+    assert found.start >= 0 and found.start_each >= 0 and found.move >= 0 and found.move_each >= 0
 
 
 def test_shrinking_has_its_own_time():

@@ -94,6 +94,26 @@ def test_a_growth_by_many_may_take_longer_and_shrinking_its_own_time():
     assert shrunk == pytest.approx(15 + 0.4, abs=0.05)
 
 
+def test_whole_tuples_meet_by_chance_and_none_is_lost():
+    shared = line(lambda t: 160.0, keys=[1.0] * 200)
+    parts = [replace(p, whole=True) if isinstance(p, Operator) else p for p in shared.parts]
+    fluid, whole = (simulate(model, seconds=60) for model in (shared, replace(shared, parts=parts)))
+    counts = [run.operators["work"] for run in (fluid, whole)]
+    assert [each.arrived for each in counts] == pytest.approx([160 * 60] * 2, abs=2)
+    assert [each.processed + each.waiting for each in counts] == pytest.approx([160 * 60] * 2, abs=2)
+    assert whole.latency.percentile(0.99) > 1.5 * fluid.latency.percentile(0.99)
+
+
+def test_a_change_holds_moved_keys_for_longer_the_more_sub_units_it_starts():
+    policy = At({5: [Rescale("more", 6, unit="work")], 15: [Rescale("less", 2, unit="work")]})
+    timing = Timing(move=0.1, move_each=0.2)
+    run = simulate(replace(line(lambda t: 100.0, keys=[1.0] * 200), timing=timing), policy, seconds=30)
+    assert [each.held for each in run.operators["work"].changes] == [
+        pytest.approx(0.9, abs=0.05),
+        pytest.approx(0.1, abs=0.05),
+    ]
+
+
 def test_windows_have_the_same_ends_for_all_and_add_up():
     policy = At({})
     run = simulate(line(lambda t: 150.0), policy, seconds=10)
