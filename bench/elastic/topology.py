@@ -26,8 +26,9 @@ __all__ = ["BURST", "bursts", "noted", "topology"]
 
 #: tuples in a burst
 BURST = 64
-#: seconds that a server may be ahead before it sleeps: a sleep for each tuple would be inexact
-AHEAD = 0.005
+#: seconds that a server may be ahead before it sleeps: a sleep for each of short services would be inexact. A longer service than
+#: `LONG` is slept at once: lone tuples would seem to take nothing, and policies would think them quick
+AHEAD, LONG = 0.005, 0.0025
 #: seconds between two lines in a server's file
 FLUSH_EVERY = 0.5
 
@@ -124,7 +125,7 @@ class _Server:
             each[1] += latency
             each[2] = max(each[2], latency)
         self.logs[round(FINE * math.log(latency))] += 1
-        if self.free_at - now > AHEAD / speed:
+        if self.free_at - now > (AHEAD / speed if service < LONG else 0.0):
             time.sleep(self.free_at - now)
             self.slept = True
         if now >= self.flush_at:
