@@ -50,9 +50,6 @@ class Operator:
     selectivity: float = 1.0
     #: weights of its keys, hashed over the ring; none: any sub-unit may take any tuple, out of one queue
     keys: Sequence[float] = ()
-    #: tuples come whole, each to the sub-unit of a key that is drawn at random. Else each sub-unit gets its share of every
-    #: moment, and never more by chance
-    whole: bool = False
     #: tuples that may wait, in all of its inboxes together; what comes beyond is dropped. None: no bound
     buffer: float | None = None
     #: seconds between what it emits and its arrival at the next: CRAA's windows that are handed on whole
@@ -65,6 +62,9 @@ class Operator:
     pace: Any = None
     #: weights that its keys have later: (from when, weights of as many keys), times that rise
     later_keys: Sequence[tuple[float, Sequence[float]]] = ()
+    #: tuples come whole, each to the sub-unit of a key that is drawn at random. Else each sub-unit gets its share of every
+    #: moment, and never more by chance
+    whole: bool = False
 
     def service_at(self, t: float) -> float:
         """Seconds that a tuple takes at that time."""
@@ -87,19 +87,20 @@ class Host:
 class Timing:
     """The durations of a change. The defaults are what the engine takes on one host (see the calibration in the bench)."""
 
-    #: until a new sub-unit can serve, and as much more for each further one of the same change
+    #: until a new sub-unit can serve
     start: float = 0.3
-    start_each: float = 0.0
-    #: until the table is published where none is started
-    switch: float = 0.0
-    #: between the switch and the end of a change, for which moved keys wait, beside the time for their state; and as much more
-    #: for each sub-unit that it starts
+    #: between the switch and the end of a change, for which moved keys wait, beside the time for their state
     move: float = 0.02
-    move_each: float = 0.0
     #: state that is moved, a second
     bytes_per_second: float = 50e6
     #: that a tuple is on its way from one unit to the next
     net: float = 0.0005
+    #: as much more until new ones serve, for each further one of the same change
+    start_each: float = 0.0
+    #: as much longer moved keys wait, for each new one
+    move_each: float = 0.0
+    #: until the table is published where none is started
+    switch: float = 0.0
 
     def preparation(self, started: int) -> float:
         """Return the time from the request of a change until its table is published, by how many sub-units it starts."""
