@@ -98,7 +98,8 @@ def test_a_unit_is_split_on_the_page_and_its_keys_are_seen_to_move(command, page
         )
         if page.evaluate(tried):
             break
-        assert "just begun" in page.text_content("#tried-said")
+        said = page.text_content("#tried-said")
+        assert "just begun" in said or "was given up" in said, said  # the second on a machine that does much else
         page.wait_for_timeout(100)
     assert page.text_content("#tried-said") == ""
     tried = page.eval_on_selector_all("#tried input", "boxes => boxes.map(b => b.dataset.policy)")

@@ -114,7 +114,13 @@ class TestHttpPollSource:
 
     def test_a_service_that_is_away_is_waited_for_and_that_is_said_once(self, caplog):
         port, began = free_port(), []
-        threading.Timer(1.0, lambda: began.append(Feed(Orders(3), port))).start()
+
+        def begin_when_it_was_missed():
+            while not caplog.records:
+                time.sleep(0.01)
+            began.append(Feed(Orders(3), port))
+
+        threading.Thread(target=begin_when_it_was_missed, daemon=True).start()
         with (
             caplog.at_level(logging.WARNING),
             opened(HttpPollSource(f"http://127.0.0.1:{port}/", rows="data.items", once=True)) as spout,
