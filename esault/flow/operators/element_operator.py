@@ -135,7 +135,7 @@ class ElementOperator(KeyedOperator):
     def _finishes(self) -> bool:
         """Return whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
         if self._cls is None:  # none has been made here yet: one speaks for all
-            self.elements.wake(next(self.elements.names(), None))
+            self.elements.wake(next(iter(self.elements.names()), None))
         return defines(self._cls, "finish")
 
     def finishing(self) -> Iterator[None]:
@@ -185,7 +185,7 @@ class ElementOperator(KeyedOperator):
             for name in self._idle.sweep(now, [n for n, _ in self._each()], self._used_idle):
                 self.elements.put_away(name)
         if self._expiry is not None and self._expiry.due(now):
-            emitted = self.expire(self._expiry.sweep(now, list(self.elements.names()), self._used_expiry))
+            emitted = self.expire(self._expiry.sweep(now, self.elements.names(), self._used_expiry))
         return emitted
 
     def waits(self, name: Name) -> bool:

@@ -154,15 +154,17 @@ class Elements(dict[Any, Any]):
         """Return whether this element is still here."""
         return self.present(name) is element
 
-    def names(self) -> Iterator[Name]:
-        """Names of all, present or put away."""
-        yield from list(self)
-        yield from list(self._look_alikes)
-        yield from list(self._away)
+    def names(self) -> list[Name]:
+        """Names of all, present or put away, at this moment: a change begins with them, while millions of keys wait."""
+        names = list(self)
+        for more in (self._look_alikes, self._away):
+            if more:
+                names += more
+        return names
 
     def all_names(self) -> list[Name]:
         """Names of all, by key if `ordered`."""
-        names = list(self.names())
+        names = self.names()
         return sorted(names, key=lambda name: encode(key_of(name))) if self.ordered else names
 
     # leaving and coming ------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class KeyedOperator(Operator):
         self.elements.ordered = True
 
     def names(self) -> list[Name]:
-        return list(self.elements.names())
+        return self.elements.names()
 
     def remove_state(self, name: Name) -> bytes | None:
         return self.elements.take_state(name)
