@@ -22,10 +22,10 @@ from typing import Any
 from esault.control.checkpoints.completed import table_like, widths
 from esault.control.checkpoints.recovery import Recovery
 from esault.control.placement.resources import OneHost, Places, Resources, slot_request_of
-from esault.control.replication.replicas import down, make_units, mergers
+from esault.control.replication.replicas import make_units
+from esault.control.run.ack_routing_updates import AckRoutingUpdates
 from esault.control.run.acker_assignment import AckerAssignment
 from esault.control.run.commands import Commands
-from esault.control.run.credit import filling, widest
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
 from esault.control.run.restarts import Restarts
@@ -124,6 +124,7 @@ class Driver:
                     self.units[name].lives.first_table = partial(table_like, before.table)
         ackers = settings.ackers if settings.delivery is not Delivery.NONE else 0
         self.acker_assignment = AckerAssignment(ackers, self._new_build, self.outbox)
+        self._ack_routing = AckRoutingUpdates(plan, settings.pending_rows, self.acker_assignment)
         self._lost_frames = LostFrames()
         self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number, find)
         self.checkpoints = self.run_checkpoints.checkpoints
@@ -189,18 +190,10 @@ class Driver:
         self.running_since = self.running_since or now
         self.restores.flowing(now)
         self.notices.extend(self.run_checkpoints.evolution.lines())
-        self._send_ack_routing()
+        self._ack_routing.send(self.units)
         for unit in self.units.values():
             unit.go(now)
         self.deliver(now)
-
-    def _send_ack_routing(self, newcomer: bool = False) -> None:
-        owners = {
-            r.incarnation: r.built.express for u in self.units.values() for r in u.subs.values() if r.built is not None
-        }
-        units = self.units.values()
-        wide, fill = widest(self.units, self.settings.pending_rows), filling(self.plan, self.units)
-        self.acker_assignment.tell(owners, wide, fill, newcomer, down(units), mergers(units))
 
     def _check_ack_routing(self) -> None:
         """Replay what was open at dead ack servers, once no sub-unit sends acks to them any more."""
@@ -258,7 +251,7 @@ class Driver:
         if isinstance(message, Built):
             self.acker_assignment.built(message.incarnation, message.express)
             if self.phase == "running":
-                self._send_ack_routing(newcomer=True)
+                self._ack_routing.send(self.units, newcomer=True)
 
     def _on_exited(self, message: Exited, now: float) -> None:
         name = self.unit_of.get(message.incarnation)
@@ -281,6 +274,7 @@ class Driver:
                 self.go_back(f"{name}/{message.incarnation} died", now)
                 return
             unit.died(message.incarnation, message.reason, now)
+            self._ack_routing.settle(self.units)
             self._check_ack_routing()
             return
         number = self.acker_assignment.died(message.incarnation)
@@ -321,7 +315,9 @@ class Driver:
         elif event == "changed":
             self.scaling.changed(unit.plan.original or unit.name, unit.changes[-1])
         elif event == "reachable" and self.phase == "running":
-            self._send_ack_routing()
+            self._ack_routing.send(self.units)
+        elif event == "rescaled" and self.phase == "running":
+            self._ack_routing.postpone(unit.name, self.units)
         elif event == "settled" and self.phase == "running" and self.settings.delivery is not Delivery.NONE:
             # Roots wait for no replica that is down; and those of owners that are not above miss nothing.
             self._tell(self.plan.above(unit.name) if text or not unit.down else (), Grace())

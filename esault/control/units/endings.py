@@ -115,7 +115,7 @@ class Endings(Component):
         del state.subs[message.incarnation]
         state.measurements.left(message.status)
         state.tell_keeper(Release(message.incarnation))
-        state.event("reachable")
+        state.event("rescaled")
         self._throttle.share(now)
         state.say(SubUnitGone(message.incarnation), now)
         state.say(MayEnd(), now)

@@ -167,7 +167,8 @@ class Lives(Component):
         if record.joining:
             if self._introduced(record):
                 self.begin(record, now)
-                self._state.event("reachable")
+                # No bolt's newcomer gets a tuple before all of its change have started; a spout's emits at once.
+                self._state.event("rescaled" if self._state.plan.kind == "bolt" else "reachable")
             self._state.say(NewOwnerStarted(), now)
         elif record.replaces is not None and self._state.going and self._introduced(record):
             self._state.say(Introduced(record), now)

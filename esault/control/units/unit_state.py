@@ -24,8 +24,10 @@ class UnitState:
     """The state of one unit.
 
     `outbox` holds (address, message): an incarnation, ("unit", name) or "keeper". `events` holds what the driver
-    must know: "built", "wired", "reachable" (a new sub-unit can be reached), "settled" (a replacement has taken
-    over, or frames were missing, which its text says), "changed", "check" (look whether a change can go on), "finished", and ("failed", text).
+    must know: "built", "wired", "reachable" (all must know of a sub-unit now), "rescaled" (all must
+    know of one that a change has started or stopped, with the others of that change), "settled" (a replacement has taken
+    over, or frames were missing, which its text says), "changed", "check" (look whether a change can go on), "finished",
+    and ("failed", text).
     """
 
     def __init__(
@@ -87,6 +89,14 @@ class UnitState:
     def tell_keeper(self, message: Any) -> None:
         """Send to the keeper, which forks and ends processes."""
         self.outbox.append(("keeper", message))
+
+    @property
+    def coming_or_going(self) -> bool:
+        """Return whether a change has yet to start a sub-unit, or to see one off."""
+        return any(
+            (each.joining and each.started_at is None) or (each.leaving and not each.stopped)
+            for each in self.subs.values()
+        )
 
     def event(self, kind: str, text: str = "") -> None:
         """Let the driver know."""

@@ -107,6 +107,7 @@ def test_without_checkpoints_no_row_is_missing_and_a_row_that_comes_twice_has_it
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), st.sampled_from(["alo", "none"]))
+@example(seed=8, delivery="alo")  # a reader leaves, and waits for what new sub-units of the bolt have to ack
 def test_a_change_alone_repeats_nothing_and_keeps_the_order_of_each_split(done, seed, delivery):
     local, shelf = run(seed, delivery, kills=0)
     done.of(local, "rescale")

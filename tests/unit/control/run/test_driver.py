@@ -10,7 +10,7 @@ from counting_plan import plan_of_words
 from esault import UsageError
 from esault.control.placement.placement import Cluster
 from esault.control.run.driver import STOP_AT_ONCE_PATIENCE, STOP_PATIENCE, Driver
-from esault.messages.change import HoldRanges, RangesHeld
+from esault.messages.change import HoldRanges, RangesHandedOver, RangesHeld, StateInstalled
 from esault.messages.checkpoint import Checkpoint, Snapped
 from esault.messages.control import (
     AckRouting,
@@ -159,6 +159,59 @@ def test_a_death_is_told_of_and_made_up_for_and_then_there_is_a_grace():
     assert above == {"lines", "split"}
     assert set(run.heard(Grace)) == {i for unit in above for i in run.subs(unit)}, "no other owner's roots went there"
     assert run.heard(AckRouting)
+
+
+def moving(run, unit="count"):
+    """All of a change that is on have given and taken."""
+    change = run.driver.units[unit].change
+    for old in sorted(change.old_owners):
+        run.driver.handle(RangesHandedOver(old, change.version, tuple(change.new_owners)), run.now)
+    for new in sorted(change.new_owners):
+        run.driver.handle(StateInstalled(new, change.version), run.now)
+    run.answer()
+
+
+def test_all_are_told_once_of_all_that_a_change_starts_and_once_of_all_that_it_stops():
+    run = Run().running()
+    before = {i for unit in run.driver.units for i in run.subs(unit)}
+    run.driver.commands.scale("count", 6, run.now)
+    run.answer()
+    after = {i for unit in run.driver.units for i in run.subs(unit)}
+    assert len(after - before) == 4
+    assert sorted(run.heard(AckRouting)) == sorted(after), "once each"
+    moving(run)
+    assert run.driver.units["count"].width == 6
+    run.said.clear()
+    run.driver.commands.scale("count", 2, run.now)
+    run.answer()
+    moving(run)
+    leaving = sorted(i for i in run.subs("count") if run.driver.units["count"].subs[i].leaving)
+    assert len(leaving) == 4 and not run.heard(AckRouting)
+    for i, incarnation in enumerate(leaving):
+        assert not run.heard(AckRouting), f"{i} of them have left"
+        run.driver.handle(Ended(incarnation), run.now)
+        run.answer()
+    assert not set(leaving) & set(run.subs("count"))
+    assert sorted(run.heard(AckRouting)) == sorted(before), "once each"
+
+
+def test_all_are_told_of_those_that_left_also_where_the_last_of_them_dies():
+    run = Run().running()
+    before = {i for unit in run.driver.units for i in run.subs(unit)}
+    run.driver.commands.scale("count", 4, run.now)
+    run.answer()
+    moving(run)
+    run.driver.commands.scale("count", 2, run.now)
+    run.answer()
+    moving(run)
+    left, dies = sorted(i for i in run.subs("count") if run.driver.units["count"].subs[i].leaving)
+    run.said.clear()
+    run.driver.handle(Ended(left), run.now)
+    run.answer()
+    assert not run.heard(AckRouting)
+    run.driver.handle(Exited(dies, "signal 9"), run.now)
+    run.answer()
+    assert set(run.heard(AckRouting)) >= before
 
 
 def test_the_death_of_somebody_who_is_not_known_is_nothing():
