@@ -599,6 +599,8 @@ class Run:
             return False
         name = chance.choice(sorted(driver.plan.chained))
         around = [unit for unit in driver.units.values() if any(bolt.name == name for bolt in unit.plan.bolts)]
+        if "-" in name and self.program.units[name.split("-")[1]].how.ordered:
+            n = 1  # tuples that are shuffled among several pass each other, and the bolt behind wants them in order
         if any(unit.state.joining for unit in driver.units.values()) or n > driver.resources.free:
             return False
         if any(unit.changing or not unit.steady for unit in around):
