@@ -98,15 +98,15 @@ def _percentile(logs: Mapping[str, int], share: float) -> float:
     return latencies.percentile(share)
 
 
-def simulated(policy: str, trial: Trial, seed: int, timing: Timing | None = None) -> dict[str, Any]:
+def simulated(
+    policy: str, trial: Trial, seed: int, timing: Timing | None = None, whole: bool = False
+) -> dict[str, Any]:
     """In virtual time, with the very bursts that the spout sends: what one of the two has by chance, the other has, too.
 
-    `timing`: what changes take.
+    `timing`: what changes take; `whole`: tuples are drawn one by one.
     """
     given = {n: getattr(trial, n) for n in ("burst", "capacity", "start", "most")}
-    run, seen, trace = in_virtual_time(
-        policy, trial.times, trial.seconds, seed, timing=timing, whole=timing is not None, **given
-    )
+    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, timing=timing, whole=whole, **given)
     found = {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
     return {"lines": seen, "trace": trace, "figures": found}
 

@@ -97,7 +97,7 @@ def _load(name: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         (ChangeCost.of_report(c) for r in others for c in r["changes"] if not c["dropped"]), Timing()
     )
     pairs = [
-        (run, simulated(POLICY, _trial(name, run["seconds"], run["seed"]), run["seed"], timing))
+        (run, simulated(POLICY, _trial(name, run["seconds"], run["seed"]), run["seed"], timing, whole=True))
         for run in runs
         if run["load"] == name
     ]

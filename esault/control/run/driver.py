@@ -274,7 +274,8 @@ class Driver:
                 self.go_back(f"{name}/{message.incarnation} died", now)
                 return
             unit.died(message.incarnation, message.reason, now)
-            self._ack_routing.settle(self.units)
+            if self.phase == "running":
+                self._ack_routing.settle(self.units)
             self._check_ack_routing()
             return
         number = self.acker_assignment.died(message.incarnation)

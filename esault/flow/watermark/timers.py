@@ -75,7 +75,7 @@ class Timers:
                 if name in names:
                     del names[name]
                     yield due, name
-                    if heap[0] != due or self._first[1] is not order:
+                    if not heap or heap[0] != due or self._first[1] is not order:
                         break  # something is due before that, or this has been put in order anew
 
     def _in_order(self, names: Iterable[Name]) -> deque[Name]:
