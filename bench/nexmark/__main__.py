@@ -7,21 +7,26 @@ when an event was due to the end of its processing. Sustained: the highest rate 
 no later than 5 % of the run's time behind when it was due; by bisection. Before that each query's rows are compared, one by one, with
 those of the same query in SQL (DuckDB) on the same events; a bench whose rows are wrong has no result.
 
-Spark: the same topologies by `--engine spark`, and the same queries in plain Spark SQL, a batch with all events at hand. Of the
-first the rate is that of the second half: the difference of two runs, one with twice the events, so that Spark's start is not part
-of it. With --quick it is left out unless it is asked for.
+Spark: the same topologies by `--engine spark`, and the same queries in plain Spark SQL, a batch with all events at hand, in turns with
+the closed loop. Of the first the rate is that of the second half: the difference of two runs, one with twice the events, so that
+Spark's start is not part of it. With --quick it is left out unless it is asked for.
+
+The result is written after each query. With --queries the others stay as an earlier run with the same --out has found them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bench.kit.arguments import names_among, parse
 from bench.kit.bisection import CLOSE, CLOSE_QUICK, Trials, bisect
 from bench.kit.machine import facts
-from bench.kit.measure import LaunchError, Run, in_turns, launch, missing, spread, summary
+from bench.kit.measure import LaunchError, Run, in_turns, launch, missing, ratio, spread, summary
 from bench.kit.result import Bar, write
 from bench.nexmark.answers import SQL
 
@@ -30,6 +35,7 @@ __all__ = ["main"]
 #: events in a second of their own time where rows are compared: ten times slower than where time is taken, for more windows
 SLOW = 1000
 FIGURES = ("p50", "p99", "max")
+BATCH = "plain Spark SQL"
 
 
 def _run(query: str, events: int, *more: object) -> Run:
@@ -50,11 +56,14 @@ def _right(query: str, events: int, run: Run) -> Run:
 def _measured(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
     checked = _run(query, sizes.checked, "--check", "--per-second", SLOW)
     print(f"{query}: all {checked['checked']:,} rows of {sizes.checked:,} events are right", flush=True)
-    closed = in_turns(
-        sizes.runs,
-        {query: partial(_run, query, sizes.events)},
-        lambda run: f"{run['events_per_second'] / 1e3:,.0f} k events/s, {run['rows']:,} rows",
-    )[query]
+    calls: dict[str, Callable[[], Run] | str] = {query: partial(_run, query, sizes.events)}
+    if sizes.spark:
+        calls[BATCH] = missing("pyspark") or partial(_batch, query, sizes.events)
+    beside = in_turns(
+        sizes.runs, calls, lambda run: f"{run['events_per_second'] / 1e3:,.0f} k events/s, {run['rows']:,} rows"
+    )
+    closed, batch = beside[query], beside.get(BATCH)
+    assert not isinstance(closed, str)
     open_loop = in_turns(
         sizes.runs,
         {
@@ -75,18 +84,23 @@ def _measured(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
         **{f"{figure}_ms": summary([run["latency_ms"][figure] for run in paced]) for figure in FIGURES},
         "sustained_events_per_second": sustained,
         "trials": trials.made,
-        **({"spark": _spark(query, sizes)} if sizes.spark else {}),
+        **({} if batch is None else {"spark": _spark(query, sizes, closed, batch)}),
         "runs": {"closed": closed, "open": paced},
     }
 
 
-def _spark(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
-    """The Spark engine and plain Spark SQL, both with their rows compared."""
-    if why := missing("pyspark"):
-        return {"missing": why}
-    found: dict[str, Any] = {}
-    batch = _right(query, sizes.events, launch("bench.nexmark.spark", query, sizes.events, "--check"))
-    found |= {"sql_events_per_second": sizes.events / batch["seconds"], "sql_seconds": batch["seconds"]}
+def _batch(query: str, events: int) -> Run:
+    run = _right(query, events, launch("bench.nexmark.spark", query, events, "--check"))
+    run["events_per_second"] = events / run["seconds"]
+    return run
+
+
+def _spark(query: str, sizes: argparse.Namespace, closed: list[Run], batch: list[Run] | str) -> dict[str, Any]:
+    """Plain Spark SQL, which ran in turns with the closed loop, and the Spark engine, both with their rows compared."""
+    if isinstance(batch, str):
+        return {"missing": batch}
+    ours, theirs = ([run["events_per_second"] for run in runs] for runs in (closed, batch))
+    found = {"sql_events_per_second": summary(theirs), "of_sql": ratio(ours, theirs)}
     on_spark = lambda events, *more: launch("bench.nexmark.run", query, events, "--engine", "spark", *more)
     try:
         _right(query, sizes.spark // 10, on_spark(sizes.spark // 10, "--check", "--per-second", SLOW))
@@ -94,7 +108,7 @@ def _spark(query: str, sizes: argparse.Namespace) -> dict[str, Any]:
     except LaunchError as error:  # what Spark cannot run it refuses
         return {**found, "missing": str(error).strip().splitlines()[-1]}
     engine = sizes.spark / (two - one) if two > one else None
-    print(f"  Spark engine {_k(engine)}, plain Spark SQL {_k(found['sql_events_per_second'])}", flush=True)
+    print(f"  Spark engine {_k(engine)}", flush=True)
     return {
         **found,
         "engine_seconds": {str(sizes.spark): one, str(2 * sizes.spark): two},
@@ -116,13 +130,15 @@ def _lines(found: dict[str, Any], rate: float) -> list[str]:
             f"sustained {each['sustained_events_per_second'] / 1e3:6,.0f} k/s   {'   '.join(parts)}"
         )
         spark = each.get("spark", {})
+        if "sql_events_per_second" in spark:
+            lines.append(
+                f"       of {BATCH}, a batch with all events at hand, {spread(spark['of_sql'])} x: "
+                f"{spread(spark['sql_events_per_second'], ',.0f', 1e3, ' k/s')}"
+            )
         if "missing" in spark:
             lines.append(f"       Spark: {spark['missing']}")
-        elif spark:
-            batch = _k(spark["sql_events_per_second"])
-            lines.append(
-                f"       Spark engine {_k(spark['engine_events_per_second'])}, plain Spark SQL in one batch {batch}"
-            )
+        elif "engine_seconds" in spark:
+            lines.append(f"       Spark engine {_k(spark['engine_events_per_second'])}")
     return lines
 
 
@@ -151,11 +167,27 @@ def main() -> None:
     )
     if arguments.spark if arguments.spark is not None else not quick:
         sizes.spark = max(1000, int((50_000 if quick else 400_000) * scale))
-    machine = facts()
-    found = {query: _measured(query, sizes) for query in arguments.queries}
+    found = _before(Path(arguments.out, "result.json"), sizes)
+    for query in arguments.queries:
+        machine = facts()
+        found[query] = {**_measured(query, sizes), "machine": machine}
+        _write(arguments.out, found, sizes)
+
+
+def _before(path: Path, sizes: argparse.Namespace) -> dict[str, Any]:
+    """Return what an earlier run has measured in as many runs of the same size; none where there is none."""
+    if not path.exists():
+        return {}
+    result = json.loads(path.read_text())
+    same = all(result[name] == size for name, size in vars(sizes).items() if name != "spark")
+    return dict(result["queries"]) if same and all("machine" in each for each in result["queries"].values()) else {}
+
+
+def _write(out: str, found: dict[str, Any], sizes: argparse.Namespace) -> None:
+    """Write what there is so far: what fails later takes nothing away."""
+    found = {query: found[query] for query in SQL if query in found}
     result = {
         "bench": "nexmark",
-        "machine": machine,
         "seed": 1,
         **vars(sizes),
         "semantics": "At least once, acks on, the default policy; a process each for the source and for the bolts of a query. Events are "
@@ -173,7 +205,7 @@ def main() -> None:
         ],
         f"p99, ms, at {sizes.rate:,.0f}/s": [Bar.of(query, each["p99_ms"]) for query, each in found.items()],
     }
-    write(arguments.out, result, _lines(found, sizes.rate), panels, "see title")
+    write(out, result, _lines(found, sizes.rate), panels, "see title")
 
 
 if __name__ == "__main__":
