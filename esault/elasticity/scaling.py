@@ -232,6 +232,11 @@ class Scaling:
         """Of all units; None when no unit is judged."""
         return min(map(self.period, self.judges), default=None)
 
+    @property
+    def next_look(self) -> float:
+        """Return when a window is looked at next, seconds since the epoch; infinite where no policy has windows."""
+        return min((schedule.due for schedule in self._schedules if schedule.aligned), default=math.inf)
+
     def targets(self, units: Mapping[str, MeasuredUnit]) -> dict[int, tuple[str, float]]:
         """Return the sub-units to probe: incarnation -> (data endpoint, seconds between two probes)."""
         return {

@@ -23,6 +23,7 @@ import pytest
 from esault.errors import EsaultError, TopologyFailed, UsageError
 from esault.runtime.actors import guard, processes, system
 from esault.runtime.actors.actor import ReportingActor
+from esault.runtime.process.descriptors import ROOM
 from esault.runtime.session.session import _heard
 
 ROOT = Path(__file__).parents[2]
@@ -184,6 +185,12 @@ def test_a_system_that_is_shut_down_cannot_be_used() -> None:
     handle.shutdown()
     with pytest.raises(UsageError, match="has been shut down"):
         handle.create(Echo)
+
+
+def test_an_actor_need_not_wait_for_the_kernel_when_it_opens_more_connections(handle: system.ActorSystemHandle) -> None:
+    handle.tell(handle.create(Echo), "pid")
+    status = Path(f"/proc/{handle.listen(60)}/status").read_text()
+    assert int(status.partition("FDSize:")[2].split()[0]) >= ROOM
 
 
 def test_a_frozen_process_is_killed_at_the_deadline(handle: system.ActorSystemHandle) -> None:

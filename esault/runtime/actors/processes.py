@@ -38,6 +38,7 @@ from thespian.system.timing import ExpirationTimer
 from thespian.system.transport import Thespian__UpdateWork, TransmitIntent
 
 from esault.runtime.actors import guard
+from esault.runtime.process.descriptors import make_room
 from esault.runtime.process.owner import Owner
 from esault.runtime.process.title import set_title
 from esault.value_class import value_class
@@ -86,7 +87,6 @@ def prepare(run: Run) -> None:
 
 
 _original_start_child = multiprocCommon.startChild
-
 
 #: tells the admin that the process that forked it has ended
 _PARENT_IS_GONE = signal.SIGUSR1
@@ -188,6 +188,7 @@ def start_child(
     run = _inherited()
     _die_with_parent(signal.SIGKILL)
     closeFileNums(fds_to_close)
+    make_room()
     reset_signals()
     set_title(f"{run.title} {str(getattr(actor_class, '__name__', actor_class)).rpartition('.')[2]}")
     transport = transport_class(endpoint)
@@ -205,7 +206,6 @@ def start_child(
         log_defs,
     )
     manager.asLogger = logger
-
     signal.signal(signal.SIGCHLD, manager.signalChildDied)
     transport.scheduleTransmit(None, TransmitIntent(notify, EndpointConnected(endpoint.addrInst)))
     _check_owner_later(transport)

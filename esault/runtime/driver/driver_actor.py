@@ -357,7 +357,9 @@ class DriverActor(Supervisor):
             if self._timeline is not None:
                 self._show(self._timeline.take(self._core, now))
         self._carry()
-        self.tick_after(self._period)
+        # A window is looked at when its reports are there, not at the tick after that: what has jumped waits meanwhile.
+        look = self._core.scaling.next_look - self._now()
+        self.tick_after(look if 0.0 < look < self._period else self._period)
 
     def _measure(self, core: Driver, now: float) -> None:
         """Take what the prober has found, and tell it whom to probe."""

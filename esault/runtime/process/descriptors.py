@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["NONE_LEFT", "RESERVE", "Reserve", "reserve"]
+__all__ = ["NONE_LEFT", "RESERVE", "ROOM", "Reserve", "make_room", "reserve"]
 
 #: descriptors in reserve of each process: connections that it may open when there are no others
 RESERVE = 8
@@ -17,6 +19,22 @@ RESERVE = 8
 _FILL_EVERY = 1.0
 #: errors that say that no descriptor is to be had
 NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
+#: descriptors for which a process has room from its start: connections to some hundred sub-units
+ROOM = 1024
+
+
+def make_room(most: int = ROOM) -> None:
+    """Have the kernel make this process's table of descriptors as large as it may become. To be called before it has threads.
+
+    The table begins with 64 places and is enlarged when they are used up. Where threads share it, the thread that needs the next
+    place then waits until all processors have passed through the kernel (`synchronize_rcu`): 10 ms, and up to a second on a busy
+    machine. The spout waited so when it connected to new sub-units, and with it all that came in meanwhile.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    highest = (most if limit == resource.RLIM_INFINITY else min(most, limit)) - 1
+    # Where none is left, later is soon enough.
+    with contextlib.suppress(OSError), open(os.devnull, "rb") as any_file:
+        os.close(fcntl.fcntl(any_file.fileno(), fcntl.F_DUPFD_CLOEXEC, highest))
 
 
 class Reserve:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
-from esault.runtime.process.descriptors import Reserve
+from esault.runtime.process.descriptors import ROOM, Reserve
 
 
 class Machine:
@@ -60,3 +62,28 @@ def test_it_is_filled_again_after_a_while():
     now[0] = 1.0
     reserve.fill()
     assert reserve.give_up()
+
+
+#: in a process of its own: a table that is large stays so. Where none is free, the table cannot be asked for either
+TABLE = """
+import os, re, resource
+from esault.runtime.process.descriptors import make_room
+
+limit = {limit}
+before = os.listdir("/proc/self/fd")
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+make_room()
+if limit > 3:
+    assert os.listdir("/proc/self/fd") == before, "one was left open"
+    with open("/proc/self/status") as status:
+        print(re.search(r"FDSize:.(\\d+)", status.read())[1])
+"""
+
+
+@pytest.mark.parametrize(("limit", "places"), [(4096, ROOM), (300, 300), (3, None)])
+def test_there_is_room_from_the_start_for_as_many_as_there_may_be(limit, places):
+    done = subprocess.run(
+        [sys.executable, "-c", TABLE.format(limit=limit)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert places is None or int(done.stdout) >= places
