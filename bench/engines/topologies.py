@@ -26,6 +26,8 @@ class Offered(Spout[Any, Any]):
 
     def __init__(self, spout: Spout[Any, Any], most: int, path: str) -> None:
         self._spout, self._most, self._path = spout, most, path
+        # An engine that reads twice must know what that takes here: else each worker reads what is before its part, too.
+        self.seekable, self.seeks_by_reading = spout.seekable, spout.seeks_by_reading
         self._read, self._begun, self._ended = 0, 0.0, 0.0
 
     def open(self, context: Any) -> None:

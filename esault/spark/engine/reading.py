@@ -36,13 +36,17 @@ TOGETHER = 0.01
 #: how often, at most, it is told what was read: seconds between, and of how many times the seconds that it takes
 TELL_EVERY, TELL_SHARE = 0.02, 20.0
 #: tuples after which another worker may begin to read
-DIVIDE_ROWS = 25_000
-#: tuples that are read ahead of what has been processed: at first, and at most
+DIVIDE_ROWS = 8192
+#: tuples of a part in a batch: at first, and at most
 AHEAD, MOST_AHEAD = 50_000, 2_000_000
-#: bytes, by a look at a tuple of each read, that are read ahead at most
+#: bytes, by a look at a tuple of each read, that a part has in a batch at most
 AHEAD_BYTES = 256 << 20
-#: seconds that a batch should take, for the engine's own second to be worth it
-LONG_ENOUGH = 2.0
+#: batches of which the tuples are read at a time: while one is processed the next one is read, so that it is whole when its turn comes
+BATCHES = 2
+#: seconds for which what was read waits for more, where more comes, so that no batch is for a few tuples with many behind them
+HOLD = 0.2
+#: seconds that a batch should take, for the engine's own second to be worth it; one that takes a quarter of them grows at once
+LONG_ENOUGH = 4.0
 
 
 def spools(unit: UnitPlan) -> bool:
@@ -62,6 +66,9 @@ class Part:
         self.rows, position, self.ended, marks = state
         self._position = unpack_position(position)
         self.done = self.rows
+        #: how far it has been told, and each read behind that: (rows, position)
+        self.told, self._told_position, self._told_end = self.rows, self._position, self.ended
+        self._reads: deque[tuple[int, bytes | None]] = deque()
         self._marks = deque(marks)
         if not self._marks:
             self._marks.append([self.rows, 0.0, position])
@@ -110,7 +117,20 @@ class Part:
         self.rows += count
         position = self._call(self.spout.position, "position")
         self._position = self._codec.pack_value(position)
+        self._reads.append((self.rows, self._position))
         return count
+
+    def tell(self, most: int | None) -> bool:
+        """Have `state` say what was read, so far that a batch has at most so many tuples, or one read; None: all. Whether it says more."""
+        before = self.told, self._told_end
+        while self._reads and (most is None or self._reads[0][0] - self.done <= most or self.told <= self.done):
+            self.told, self._told_position = self._reads.popleft()
+        self._told_end = self.ended and not self._reads
+        return (self.told, self._told_end) != before
+
+    def batch_rows(self, ahead: int) -> int:
+        """Return how many of its tuples a batch has at most, where those of others are `ahead`."""
+        return min(ahead, int(AHEAD_BYTES / self.row_bytes) + 1)
 
     def ask_progress(self) -> None:
         """Have the spout say how far it is, and what it has left out. Raises UserError."""
@@ -138,7 +158,8 @@ class Part:
 
     def state(self) -> list[Any]:
         """As it stands in an offset."""
-        return [self.rows, pack_position(self._position), self.ended, [list(mark) for mark in self._marks]]
+        marks = [list(mark) for mark in self._marks if mark[0] <= self.told]
+        return [self.told, pack_position(self._told_position), self._told_end, marks]
 
     def _call(self, call: Callable[[], Any], hook: str) -> Any:
         try:
@@ -202,8 +223,10 @@ class Reading:
         self._lock = threading.Lock()
         self._processed: list[tuple[str, int, int, bytes | None]] = []
         self._draining = self._pausing = False
-        #: something was read that is not published yet
+        #: something may be said that is not published yet
         self._untold = False
+        #: since when what was read waits for more
+        self._since: float | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         #: why it cannot go on; for people
@@ -238,7 +261,7 @@ class Reading:
         with self._lock:
             self._processed += [(unit, part, rows, position) for (unit, part), (rows, position) in ends.items()]
             if seconds < LONG_ENOUGH and any(p.rows - p.done >= self._ahead for p in self.parts):
-                self._ahead = min(MOST_AHEAD, self._ahead * 2)
+                self._ahead = min(MOST_AHEAD, self._ahead * (4 if seconds < LONG_ENOUGH / 4 else 2))
 
     @property
     def ending(self) -> bool:
@@ -272,12 +295,14 @@ class Reading:
 
     def _run(self) -> None:
         try:
-            due = 0.0
+            due, happened = 0.0, False
             while not self._stop.is_set() and not self.over.is_set():
                 now = time.monotonic()
-                if not self.step(time.time(), now >= due):
+                tell = now >= due and not (happened and self.waits(now))
+                happened = self.step(time.time(), tell)
+                if not happened:
                     self._stop.wait(0.002)
-                elif now >= due:
+                elif tell:
                     due = now + max(TELL_EVERY, TELL_SHARE * (time.monotonic() - now))
             while not self._stop.wait(0.05):
                 self._settle()
@@ -289,6 +314,15 @@ class Reading:
         finally:
             self._close()
 
+    def waits(self, now: float) -> bool:
+        """Return whether what was read waits for more; where nothing more comes it does not, and need not ask."""
+        self._settle()
+        if any(part.rows - part.done >= part.batch_rows(self._ahead) for part in self.parts):
+            return False
+        if self._since is None:
+            self._since = now
+        return now - self._since < HOLD
+
     def step(self, now: float, tell: bool = True) -> bool:
         """Read a little of each part and publish it, if `tell` says so or it is the last; whether there was anything."""
         self._settle()
@@ -296,18 +330,21 @@ class Reading:
         draining = self._draining  # once: it may change while this step publishes, and then the next one is the last
         if not draining:
             for part in self.parts:
-                room = min(self._ahead, int(AHEAD_BYTES / part.row_bytes) + 1) - (part.rows - part.done)
+                most = part.batch_rows(self._ahead)
+                room = min(most, BATCHES * most - (part.rows - part.done))
                 if not part.ended and room > 0:
                     before = part.ended
                     happened = part.read(min(READ_ROWS, room), now) > 0 or part.ended != before or happened
                     part.ask_progress()
-        ended = all(part.ended for part in self.parts)
+        if tell or draining or all(part.ended for part in self.parts):
+            for part in self.parts:
+                self._untold = part.tell(None if draining else part.batch_rows(self._ahead)) or self._untold
+        ended = all(part.ended and part.told == part.rows for part in self.parts)
         end = self._offset["end"] or ended or (draining and not self._pausing)
         pulses = {} if end else self._pulses_due(now)
-        self._untold = self._untold or happened
-        if (self._untold and (tell or draining)) or pulses or end != self._offset["end"]:
+        if self._untold or pulses or end != self._offset["end"]:
             self._publish(pulses, end, now)
-            self._untold = False
+            self._untold, self._since = False, None
         if end or draining:
             self.over.set()
         return happened
@@ -338,6 +375,8 @@ class Reading:
     def _settle(self) -> None:
         with self._lock:
             processed, self._processed = self._processed, []
+        if processed:
+            self._since = None  # a batch begins
         for unit, number, rows, position in processed:
             for part in self.parts:
                 if (part.unit, part.number) == (unit, number):

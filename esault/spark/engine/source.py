@@ -111,8 +111,10 @@ def divided(before: list[Any], after: list[Any], pieces: int) -> list[tuple[Any,
     first, last, marks = before[0], after[0], after[3]
     starts = [(first, before[1])]
     share = (last - first) / pieces
-    for row, _, position in marks:
-        if first < row < last and position is not None and row - first >= share * len(starts):
+    places = [(row, position) for row, _, position in marks if first < row < last and position is not None]
+    for number in range(1, pieces):
+        row, position = min(places, key=lambda place: abs(place[0] - first - share * number), default=starts[0])
+        if row > starts[-1][0]:
             starts.append((row, position))
     found = []
     for place, (row, position) in enumerate(starts):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from esault import EndOfStream, SourceError, Spout, Topology
 from esault.flow.operators.user_error import UserError
+from esault.payload.codec import Codec
 from esault.sinks import Collect
 from esault.spark.engine import reading
 from esault.spark.engine.offsets import latest, start
@@ -144,3 +148,124 @@ def test_what_was_read_is_told_when_it_is_due_and_before_the_end(tmp_path: Path,
     spouts.drain(pause)
     spouts.step(1.0, tell=False)
     assert latest(tmp_path)["parts"]["numbers"][0][0] == spouts.parts[0].rows and spouts.over.is_set()
+
+
+class Numbered(Spout[Any, Any]):
+    """So many rows, at most `most` of them at a time."""
+
+    def __init__(self, rows: int, most: int) -> None:
+        self.rows, self.most, self.at = rows, most, 0
+
+    def read(self, limit: int) -> Any:
+        if self.at >= self.rows:
+            raise EndOfStream
+        first, self.at = self.at, min(self.rows, self.at + min(limit, self.most))
+        return [(row, row) for row in range(first, self.at)]
+
+    def position(self) -> Any:
+        return self.at
+
+    def seek(self, position: Any) -> None:
+        self.at = position
+
+
+def numbered(folder: Path, *spouts: Numbered) -> Reading:
+    names = [f"n{number}" for number, _ in enumerate(spouts)]
+    t = Topology("numbered")
+    for name, spout in zip(names, spouts):
+        t.spout(name, spout).sink(f"{name}-rows", Collect())
+    plan = t.plan()
+    made = Reading(plan, lambda: plan, "run", str(folder), folder, folder, start(dict.fromkeys(names, 1)))
+    made.open()
+    return made
+
+
+def told(reading: Reading) -> dict[str, int]:
+    return {name: parts[0][0] for name, parts in reading._offset["parts"].items()}
+
+
+def test_the_next_batch_is_read_while_one_is_processed_and_told_when_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "AHEAD", 100)
+    spouts = numbered(tmp_path, Numbered(1000, 10))
+    while spouts.step(1.0):
+        pass
+    assert told(spouts) == {"n0": 100} and spouts.waiting("n0") == 200
+    assert spouts._offset["parts"]["n0"][0][1] == reading.pack_position(Codec().pack_value(100))
+    spouts.processed({("n0", 0): (100, None)}, reading.LONG_ENOUGH)
+    spouts.step(1.0)
+    assert told(spouts) == {"n0": 200} and spouts.waiting("n0") == 110
+    for seconds, grown in ((reading.LONG_ENOUGH / 2, 2), (reading.LONG_ENOUGH / 5, 8)):
+        done = told(spouts)["n0"]
+        spouts.processed({("n0", 0): (done, None)}, seconds)
+        while spouts.step(1.0):
+            pass
+        assert told(spouts) == {"n0": min(1000, done + 100 * grown)}
+
+
+def test_a_block_that_is_larger_than_a_batch_goes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "AHEAD", 5)
+
+    class Blocks(Numbered):
+        def read(self, limit: int) -> Any:
+            return super().read(20)
+
+    spouts = numbered(tmp_path, Blocks(100, 20))
+    for batch in range(1, 6):
+        while spouts.step(1.0):
+            pass
+        assert told(spouts) == {"n0": 20 * batch}
+        spouts.processed({("n0", 0): (20 * batch, None)}, reading.LONG_ENOUGH)
+    spouts.step(1.0)
+    assert spouts.ending
+
+
+def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "AHEAD", 100)
+    spouts = numbered(tmp_path, Numbered(1000, 10))
+    soon, late = 7.0 + reading.HOLD / 2, 7.0 + 2 * reading.HOLD
+    spouts.step(1.0, tell=False)
+    assert spouts.waits(7.0) and spouts.waits(soon) and not spouts.waits(late)
+    for _ in range(9):
+        spouts.step(1.0, tell=False)
+    assert not spouts.waits(soon)  # a batch is whole
+    spouts.step(1.0)
+    spouts.processed({("n0", 0): (100, None)}, reading.LONG_ENOUGH)
+    assert spouts.waits(late) and not spouts.waits(late + reading.HOLD)  # it waits anew behind each batch
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40)), min_size=1, max_size=3),
+    ahead=st.integers(1, 60),
+    moves=st.lists(st.tuples(st.sampled_from(["step", "held", "done"]), st.floats(0.1, 9.0)), max_size=60),
+    draining=st.booleans(),
+)
+def test_what_is_told_are_whole_reads_with_their_positions_no_more_than_a_batch_has(
+    sizes: list[tuple[int, int]], ahead: int, moves: list[tuple[str, float]], draining: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "AHEAD", ahead)
+        spouts = numbered(Path(folder), *[Numbered(*size) for size in sizes])
+        done = told(spouts)
+        for what, seconds in moves:
+            before = told(spouts)
+            if what == "done":
+                done = before
+                spouts.processed({(name, 0): (rows, None) for name, rows in done.items()}, seconds)
+                continue
+            spouts.step(1.0, tell=what == "step")
+            for name, ((rows, position, ended, marks),) in spouts._offset["parts"].items():
+                assert before[name] <= rows <= max(before[name], done[name] + spouts._ahead)
+                assert position == (reading.pack_position(Codec().pack_value(rows)) if rows else None)
+                assert all(row <= rows for row, _, _ in marks)
+                size = sizes[int(name[1:])][0]
+                assert not ended or rows == size
+        if draining:
+            spouts.drain(pause=False)
+            spouts.step(1.0)
+            assert told(spouts) == {part.unit: part.rows for part in spouts.parts}
+        while not spouts.over.is_set():
+            spouts.processed({(name, 0): (rows, None) for name, rows in told(spouts).items()}, 1.0)
+            spouts.step(1.0)
+        assert spouts.ending and (draining or list(told(spouts).values()) == [rows for rows, _ in sizes])
