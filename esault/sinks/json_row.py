@@ -28,7 +28,7 @@ from typing import Any
 from esault.errors import SinkError
 from esault.payload.record import Record, record_of
 from esault.payload.remedy import type_name
-from esault.sinks.landing.scalar import plainer
+from esault.payload.scalar import plainer
 
 __all__ = ["encode_row", "encode_value", "with_objects"]
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from esault.errors import SinkError
 from esault.payload.record import Record, Unresolved, record_of
-from esault.sinks.landing.scalar import plainer
+from esault.payload.scalar import plainer
 
 __all__ = [
     "ADDED",

@@ -10,7 +10,7 @@ from typing import Any
 
 from esault.errors import SinkError
 from esault.payload.record import Record, record_of
-from esault.sinks.landing.scalar import plainer
+from esault.payload.scalar import plainer
 from esault.sinks.landing.schema import Column
 
 __all__ = ["EXACT", "fitting", "short", "unfold"]

@@ -117,7 +117,7 @@ def test_looking_at_a_class_loads_no_library():
     program = """
 import sys
 from esault.payload.record import record_of
-from esault.sinks.landing.scalar import plainer
+from esault.payload.scalar import plainer
 assert record_of(int) is None and plainer(int) is None
 print([name for name in ("attr", "attrs", "msgspec", "pydantic", "numpy") if name in sys.modules])
 """

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from esault.sinks.landing.scalar import plainer
+from esault.payload.scalar import plainer
 
 
 class Colour(enum.Enum):
