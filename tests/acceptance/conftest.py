@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import esault_command
 import in_process
 import psutil
 import pytest
@@ -38,15 +39,14 @@ class Command:
     def start(self, function: str, *arguments: str, stdin=subprocess.DEVNULL, **params: object) -> Command:
         place = function if ":" in function else f"{FLOWS}:{function}"
         sets = [f"--set={k}={v}" for k, v in {"name": self.name, **params}.items()]
-        self.process = subprocess.Popen(
-            [*self.prefix, sys.executable, "-m", "esault", "run", place, "--plain", *sets, *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": ROOT},
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        asked = ("run", place, "--plain", *sets, *arguments)
+        pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        if self.prefix:
+            python = [*self.prefix, sys.executable, "-m", "esault", *asked]
+            variables = {**os.environ, "PYTHONPATH": ROOT}
+            self.process = subprocess.Popen(python, cwd=self.folder, env=variables, text=True, **pipes)
+        else:
+            self.process = esault_command.start(*asked, cwd=self.folder, **pipes)
         return self
 
     def run(

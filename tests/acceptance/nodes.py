@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import esault_command
 import psutil
 from namespaces import Network
 
 from esault.cluster.key import make_key
 
 ROOT = str(Path(__file__).parents[2])
+ESAULT = ("-m", "esault")
 
 
 class NodeProcess:
@@ -26,20 +29,19 @@ class NodeProcess:
         *arguments: str,
         prefix: tuple[str, ...] = (),
         listen: str = "127.0.0.1:0",
-        program: tuple[str, ...] = ("-m", "esault"),
+        program: tuple[str, ...] = ESAULT,
     ):
         self.name = name
         self.log = folder / f"node-{name}.log"
+        asked = ("node", "--listen", listen, "--name", name, *arguments)
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*prefix, sys.executable, *program, "node", "--listen", listen, "--name", name, *arguments],
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": ROOT},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": log}
+            if prefix or program != ESAULT:
+                python = [*prefix, sys.executable, *program, *asked]
+                variables = {**os.environ, "PYTHONPATH": ROOT}
+                self.process = subprocess.Popen(python, cwd=folder, env=variables, text=True, **streams)
+            else:
+                self.process = esault_command.start(*asked, cwd=folder, **streams)
         self.address = ""
 
     def ready(self) -> NodeProcess:

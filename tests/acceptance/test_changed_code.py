@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import tarfile
 import time
 from collections import Counter
 from pathlib import Path
 
+import esault_command
 import pytest
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).with_name("written_by_0_1")
-ROOT = str(Path(__file__).parents[2])
 
 
 def esault(folder, *arguments, timeout=200):
-    done = subprocess.run(
-        [sys.executable, "-m", "esault", "run", *arguments, "--plain", "--policy", "none"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": ROOT}, capture_output=True, text=True, timeout=timeout, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+    return esault_command.run("run", *arguments, "--plain", "--policy", "none", cwd=folder, timeout=timeout)
 
 
 def rows(path):
@@ -116,9 +110,9 @@ def topology():
 
 def started(folder, seconds=60.0):
     """A run that is killed once it has two checkpoints, all of it."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "esault", "run", "books.py", "--checkpoint", "0.3", "--plain", "--policy", "none"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": ROOT}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    process = esault_command.start(
+        "run", "books.py", "--checkpoint", "0.3", "--plain", "--policy", "none",
+        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, session=True,
     )  # fmt: skip
     until = time.monotonic() + seconds
     while not any(int(path.stem[-8:]) >= 4 for path in (folder / ".esault" / "books").glob("checkpoint-*.json")):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
 
+import esault_command
 import pytest
 
 import esault
@@ -22,15 +21,8 @@ MENDED = str(Path(__file__).with_name("mended.py"))
 
 def deadletters(command, *words):
     """`esault deadletters` beside the run; its exit code and what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "esault", "deadletters", *words],
-        cwd=command.folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return done.returncode, done.stdout + done.stderr
+    code, out, err = esault_command.run("deadletters", *words, cwd=command.folder)
+    return code, out + err
 
 
 def kept(command):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import esault_command
 import psutil
 import pytest
 
@@ -43,10 +42,7 @@ def esault(tmp_path):
     env = {**os.environ, "PYTHONPATH": ROOT, "XDG_STATE_HOME": str(tmp_path / "home")}
 
     def call(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "esault", *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
+        return esault_command.run(*arguments, cwd=tmp_path, env=env)
 
     yield call
     for each in (json.loads(line) for line in call("list", "--json")[1].splitlines()):

@@ -7,13 +7,12 @@ import os
 import signal
 import socket
 import stat
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import depth
+import esault_command
 import in_process
 import pytest
 from test_runs import landed, run_dirs, write_lines
@@ -24,16 +23,7 @@ ROOT = str(Path(__file__).parents[2])
 
 def esault(*arguments, timeout=200, cwd=None):
     """A command in another terminal: exit code, output, errors."""
-    done = subprocess.run(
-        [sys.executable, "-m", "esault", *arguments],
-        env={**os.environ, "PYTHONPATH": ROOT},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        cwd=cwd,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    return esault_command.run(*arguments, timeout=timeout, cwd=cwd)
 
 
 def door(command):
@@ -186,12 +176,10 @@ def test_without_a_running_topology_that_is_said():
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": folder, "XDG_RUNTIME_DIR": ""}
         for arguments in (["status"], ["scale", "count", "2"], ["stop"]):
-            done = subprocess.run(
-                [sys.executable, "-m", "esault", *arguments], env=env, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 2
-            assert done.stderr.startswith("error: no topology is running")
-            assert len(done.stderr.strip().splitlines()) == 1
+            code, _, err = esault_command.run(*arguments, env=env)
+            assert code == 2
+            assert err.startswith("error: no topology is running")
+            assert len(err.strip().splitlines()) == 1
 
 
 def test_a_killed_command_leaves_no_door_that_answers(words):

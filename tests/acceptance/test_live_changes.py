@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
-import sys
 
 import depth
+import esault_command
 import pytest
-from test_door import ROOT
 from test_runs import landed, run_dirs, write_lines
 
 pytestmark = pytest.mark.slow
@@ -18,13 +16,8 @@ pytestmark = pytest.mark.slow
 @contextlib.contextmanager
 def scaling(command, n, name="count"):
     """`esault scale count n` in another terminal, once the driver has taken the wish."""
-    asking = subprocess.Popen(
-        [sys.executable, "-m", "esault", "scale", name, str(n), "--run", command.name],
-        env={**os.environ, "PYTHONPATH": ROOT},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    asking = esault_command.start("scale", name, str(n), "--run", command.name, **pipes)
     try:
         said = asking.stdout.readline()
         while "waits for the checkpoint" in said:
@@ -61,7 +54,7 @@ def test_who_is_killed_in_mid_change_loses_nothing(command, tmp_path, victim):
     last = max(int(each.split(".")[0]) for each in found)
     missing = [f"{i}.{j}.0" for i in range(last + 1) for j in range(8) if f"{i}.{j}.0" not in found]
     assert missing == []
-    assert last >= before  # not `after`, in which what was replayed counts twice
+    assert last + 1 >= before  # not `after`, in which what was replayed counts twice
 
 
 def test_the_death_of_the_driver_in_mid_change_ends_the_run_and_leaves_a_whole_table(command, tmp_path):
@@ -91,12 +84,6 @@ def test_the_state_of_a_key_is_shown_wherever_it_is(command):
     command.scale("count", 3)
     (found,) = command.until(lambda: command.tell(do="state", unit="count", key=key)[-1]["found"])
     assert str(found["key"]) == key and found["state"]
-    shown = subprocess.run(
-        [sys.executable, "-m", "esault", "state", "count", key, "--run", command.name],
-        env={**os.environ, "PYTHONPATH": ROOT},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert shown.returncode == 0 and shown.stdout.startswith(f"{key}\t"), shown.stderr
+    code, out, err = esault_command.run("state", "count", key, "--run", command.name)
+    assert code == 0 and out.startswith(f"{key}\t"), err
     assert command.stop()[0] == 0

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tarfile
 from collections import Counter
-from pathlib import Path
 
 import depth
+import esault_command
 import pytest
 
 from esault import read
 from tests.acceptance.written_by.write import HERE, LINES, texts
 
 pytestmark = pytest.mark.slow
-ROOT = str(Path(__file__).parents[2])
 ARCHIVES = sorted(HERE.glob("*.tar.gz"))
 #: the oldest with windows and the newest: together every format that there was
 FEW = (ARCHIVES[1], ARCHIVES[-1])
@@ -53,12 +49,11 @@ def test_what_an_older_version_left_goes_on(archive, tmp_path):
     texts(tmp_path)
     (tmp_path / "gate").touch()
     sets = [word for name, on in flags.items() for word in ("--set", f"{name}={'true' if on else 'false'}")]
-    done = subprocess.run(
-        [sys.executable, "-m", "esault", "run", "program.py", "--checkpoint", "0.5", "--resume", "--plain", "--policy", "none",
-         "--parallelism", "tally=3", "--parallelism", "batches=2", "--report", "report.json", *sets],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT}, capture_output=True, text=True, timeout=200, check=False,
+    code, out, err = esault_command.run(
+        "run", "program.py", "--checkpoint", "0.5", "--resume", "--plain", "--policy", "none",
+        "--parallelism", "tally=3", "--parallelism", "batches=2", "--report", "report.json", *sets, cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert code == 0, out + err
     report = json.loads((tmp_path / "report.json").read_text())
     assert 0 < report["units"]["numbers"]["tuples_out"] < 3000  # it went on, and did not begin anew
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
 
+import esault_command
 import psutil
 import pytest
 
 pytestmark = pytest.mark.slow
-ROOT = str(Path(__file__).parents[2])
 OPTIONS = ("--checkpoint", "0.2", "--policy", "none")
 
 SHOP = """
@@ -78,16 +75,8 @@ class Shop:
         self._thread.join()
 
     def esault(self, *arguments: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "esault", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": ROOT},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
-        return done.returncode, done.stdout + done.stderr
+        code, out, err = esault_command.run(*arguments, cwd=self.folder)
+        return code, out + err
 
     def rows(self, out: str = "out.jsonl") -> list[tuple[str, int]]:
         path = self.folder / out

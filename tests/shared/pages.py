@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import esault_command
 import pytest
 import quick_spark
 
@@ -57,9 +58,11 @@ def run_script(folder: Path, source: list[str], block: str) -> str:
 
 def run_command(folder: Path, line: str) -> str:
     words = line.split()
-    return said(
-        [sys.executable, "-m", *words] if words[0] == "esault" and ";" not in line else ["sh", "-c", line], folder
-    )
+    if words[0] != "esault" or ";" in line:
+        return said(["sh", "-c", line], folder)
+    code, out, err = esault_command.run(*words[1:], cwd=folder, env=environment(folder))
+    assert code == 0, err
+    return out
 
 
 def run_console(folder: Path, block: str, analyze: Analyze | None = None) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+import esault_command
 
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
@@ -43,13 +42,6 @@ def rows(local: LocalRuntime, sink: str) -> list[tuple[object, object]]:
 def real(where: Path, spec: str, /, *arguments: str, **params: object) -> str:
     """`esault run` on actors in the folder `where`; what it printed."""
     sets = [f"--set={name}={value}" for name, value in params.items()]
-    command = [sys.executable, "-m", "esault", "run", f"{FOLDER}/{spec}", "--plain", *sets, *arguments]
-    done = subprocess.run(
-        command, cwd=where, env=environment(), capture_output=True, text=True, timeout=200, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    code, out, err = esault_command.run("run", f"{FOLDER}/{spec}", "--plain", *sets, *arguments, cwd=where)
+    assert code == 0, err
+    return out

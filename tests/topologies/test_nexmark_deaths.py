@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import depth
+import esault_command
 import psutil
 import pytest
-from running import FOLDER, environment
+from running import FOLDER
 from waiting import until
 
 from bench.nexmark.answers import answer, load, rows
@@ -38,15 +38,10 @@ def test_open_windows_survive_the_death_of_a_process(sql, tmp_path, unit):
     load(sql, COUNT, per_second=SLOW)
     out = tmp_path / "q5.jsonl"
     params = {"events": COUNT, "per_second": SLOW, "rate": 6000.0, "out": out}
-    command = [sys.executable, "-m", "esault", "run", f"{FOLDER}/nexmark/q5.py", "--plain", "--checkpoint", "0.3"]
-    with subprocess.Popen(
-        [*command, *(f"--set={name}={value}" for name, value in params.items())],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as run:
+    sets = [f"--set={name}={value}" for name, value in params.items()]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    asked = ("run", f"{FOLDER}/nexmark/q5.py", "--plain", "--checkpoint", "0.3", *sets)
+    with esault_command.start(*asked, cwd=tmp_path, **pipes) as run:
         try:
             until(lambda: len(landed(out)) > 10)
             child(psutil.Process(run.pid), unit).kill()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
+import esault_command
 import pytest
 
 from esault.sinks.landing import parts
@@ -42,17 +40,9 @@ def folder(tmp_path):
 
 
 def esault(folder, *arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "esault", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+    code, out, err = esault_command.run(*arguments, cwd=folder)
+    assert code == 0, err
+    return out, err
 
 
 def rows_of(path):
@@ -123,6 +113,6 @@ def test_what_was_sold_lands_as_parquet(folder, engine):
 
 @pytest.mark.slow
 def test_check_draws_their_types_and_warns_of_nothing(folder):
-    done = esault(folder, "check", "orders.py")
-    assert "by_key() [str, Order] → sum" in done.stdout
-    assert done.stderr == ""
+    out, err = esault(folder, "check", "orders.py")
+    assert "by_key() [str, Order] → sum" in out
+    assert err == ""
