@@ -32,15 +32,15 @@ class FileSequence:
         self._finished = False
         self._ended = False
 
-    def read(self, limit: int) -> list[tuple[str, str]]:
-        """Up to `limit` rows, of one file and one chunk; raises EndOfStream behind the last file."""
+    def take(self, limit: int) -> list[str]:
+        """Up to `limit` lines, of one file and one chunk, which is `last`; raises EndOfStream behind the last file."""
         if self._ended or not self._names:
             raise EndOfStream
         file = self._file or self._open()
         for _ in range(_CHUNKS_PER_READ):
-            rows = file.read(limit)
-            if rows or limit < 1:
-                return rows
+            lines = file.take(limit)
+            if lines or limit < 1:
+                return lines
             if not self._finished:
                 if not file.fill():
                     file.finish()

@@ -60,18 +60,18 @@ class FileTail:
         self._looked: float | None = None
         self._searched: float | None = None
 
-    def read(self, limit: int) -> list[tuple[str, str]]:
-        """Up to `limit` rows, of one file and one chunk; only lines that a newline ends."""
+    def take(self, limit: int) -> list[str]:
+        """Up to `limit` lines, of one file and one chunk, which is `last`; only lines that a newline ends."""
         now = self._now()
         self._look(now)
         for _ in range(_CHUNKS_PER_READ):
             if not self._busy:
                 break
             file = self._busy[0]
-            rows = file.lines.read(limit)
-            if rows or limit < 1:
+            lines = file.lines.take(limit)
+            if lines or limit < 1:
                 self._last = file
-                return rows
+                return lines
             if file.fill():
                 file.quiet_since = now
                 # one chunk of each file in turn: a busy one must not keep the others waiting

@@ -95,14 +95,17 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
 
     def read(self, limit: int) -> list[tuple[Any, dict[str, Any]]]:
         """Up to `limit` objects, all of one file."""
-        lines = self._lines.read_of_one(limit)
+        lines = self._lines.take_of_one(limit)
         self._left_out, self._count = [], len(lines)
-        at_once = self._at_once(lines)
+        if not lines:
+            return []
+        name = self._lines.name
+        at_once = self._at_once(name, lines)
         if at_once is not None:
             return at_once
         rows: list[tuple[Any, dict[str, Any]]] = []
         key = self._key
-        for index, (name, line) in enumerate(lines):
+        for index, line in enumerate(lines):
             try:
                 try:
                     value, end = _scan(line, 0)
@@ -147,13 +150,13 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         left_out = set(self._left_out)
         return ids if ids is None or not left_out else [each for i, each in enumerate(ids) if i not in left_out]
 
-    def _at_once(self, lines: list[tuple[str, str]]) -> list[tuple[Any, dict[str, Any]]] | None:
+    def _at_once(self, name: str, lines: list[str]) -> list[tuple[Any, dict[str, Any]]] | None:
         """The rows of lines that are read as one text, whose objects share the names of their fields: they take less memory, and
         travel in less; None where each line must be looked at."""
         key = self._key
-        if callable(key) or not lines:
+        if callable(key):
             return None
-        text = f"[{_BETWEEN.join([line for _, line in lines])}]"
+        text = f"[{_BETWEEN.join(lines)}]"
         quick, end = quick_decoder(), len(text)
         if quick is None and "\\u" in text:
             return None
@@ -165,7 +168,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
                 return None
             if not _OBJECTS.issuperset(map(type, values)):
                 return None
-            keys = [name for name, _ in lines] if key is None else [value[key] for value in values]
+            keys = [name] * len(lines) if key is None else [value[key] for value in values]
         except Exception:  # what it is, and in which line, is found line by line
             return None
         return list(zip(keys, values)) if _KEYS.issuperset(map(type, keys)) else None

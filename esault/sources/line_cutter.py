@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
@@ -25,20 +25,44 @@ class BadLine:
 
 
 class Block:
-    """Lines that were cut together. `lines[i]` ends at byte `marks[i + 1] + i + 1` of the stream."""
+    """Lines that were cut together, the first of which starts at byte `start` of the stream."""
 
-    __slots__ = ("bad", "lines", "marks")
+    __slots__ = ("_count", "_end", "_raws", "bad", "lines")
 
-    def __init__(self, lines: list[str], marks: list[int], bad: BadLine | None = None) -> None:
+    def __init__(self, lines: list[str], start: int, raws: Sequence[Sequence[object]] | None = None) -> None:
+        """`raws` are as long as the lines in bytes, without the newline behind each; None: the lines themselves are."""
         self.lines = lines
-        #: sums of the lengths of lines without newlines: one addition in C per line, none in Python
-        self.marks = marks
+        self._raws = lines if raws is None else raws
+        #: how many lines end before the offset that was asked for last, and that offset
+        self._count, self._end = 0, start
         #: stands behind the last of `lines`
-        self.bad = bad
+        self.bad: BadLine | None = None
 
     def end(self, count: int) -> int:
         """Offset behind the first `count` lines; with 0, where the block starts."""
-        return self.marks[count] + count
+        # From the one asked for last: it is asked for once a batch, and bytes are summed up in C.
+        before = self._count
+        if count >= before:
+            self._end += sum(map(len, self._raws[before:count])) + count - before
+        else:
+            self._end -= sum(map(len, self._raws[count:before])) + before - count
+        self._count = count
+        return self._end
+
+
+class _UnevenBlock(Block):
+    """Lines that may have others between them, which were left out."""
+
+    __slots__ = ("_ends",)
+
+    def __init__(self, lines: list[str], ends: list[int], bad: BadLine | None = None) -> None:
+        """`ends`: where the block starts, then where each line ends."""
+        super().__init__(lines, ends[0])
+        self._ends = ends
+        self.bad = bad
+
+    def end(self, count: int) -> int:
+        return self._ends[count]
 
 
 class _RefusedError(Exception):  # never leaves this module
@@ -85,7 +109,7 @@ class LineCutter:
             self._hold(data)
             if self._size > self.form.max_line and self.form.on_long_line == "fail":
                 return self._one_by_one([bytes(self._held)], [self._size], self._start, finished=False)
-            return Block([], [self._start])
+            return Block([], self._start)
         start, held = self._start, self._size
         first = data.find(b"\n")
         if held + first > self.form.max_line:
@@ -108,7 +132,7 @@ class LineCutter:
         self._held.clear()
         self._size = 0
         self._start = start + size
-        return self._one_by_one([raw], [size], start, finished=False) if size else Block([], [start])
+        return self._one_by_one([raw], [size], start, finished=False) if size else Block([], start)
 
     def _hold(self, data: bytes) -> None:
         self._size += len(data)
@@ -120,7 +144,7 @@ class LineCutter:
             # No character is of fewer bytes than one, so each is of one: lines have the lengths of their bytes.
             lines = text.split("\n")
             lines.pop()
-            return Block(lines, list(accumulate(map(len, lines), initial=start)))
+            return Block(lines, start)
         raws = body.split(b"\n")
         raws.pop()
         if text is None:
@@ -131,7 +155,7 @@ class LineCutter:
         lines.pop()
         if self._marked and start == 0:
             lines[0] = lines[0].removeprefix("\ufeff")
-        return Block(lines, list(accumulate(map(len, raws), initial=start)))
+        return Block(lines, start, raws)
 
     def _decoded(self, body: bytes) -> str | None:
         """The text of whole lines; None where there may be something odd in it, or in the length of a line."""
@@ -146,19 +170,19 @@ class LineCutter:
     def _one_by_one(self, raws: list[bytes], sizes: list[int], start: int, finished: bool = True) -> Block:
         """The slow way, for blocks with something odd in them; `sizes` may exceed what was kept of a line."""
         lines: list[str] = []
-        marks = [start]
+        ends = [start]
         at = start
         for raw, size in zip(raws, sizes):
             end = at + size + finished
             try:
                 text = self._line(raw, size, at, finished)
             except _RefusedError as refused:
-                return Block(lines, marks, BadLine(at, end, str(refused)))
+                return _UnevenBlock(lines, ends, BadLine(at, end, str(refused)))
             if text is not None:
                 lines.append(text)
-                marks.append(end - len(lines))
+                ends.append(end)
             at = end
-        return Block(lines, marks)
+        return _UnevenBlock(lines, ends)
 
     def _line(self, raw: bytes, size: int, at: int, finished: bool) -> str | None:
         form = self.form

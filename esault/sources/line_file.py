@@ -47,7 +47,7 @@ class LineFile:
         self.path = path or self.name
         self.zipped = self.path.endswith(".gz")
         self._cutter = LineCutter(form, tally, self.name, offset)
-        self._block = Block([], [offset])
+        self._block = Block([], offset)
         self._taken = 0
         self._raw: io.FileIO | ObjectFile
         #: bytes of the unpacked content that are still to be passed over
@@ -92,12 +92,16 @@ class LineFile:
 
     def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` rows of what was filled in; none: fill again."""
+        return list(zip(repeat(self.name), self.take(limit)))
+
+    def take(self, limit: int) -> list[str]:
+        """Take the lines of these rows, each of which has `name` for its key."""
         lines = self._block.lines[self._taken : self._taken + limit]
         self._taken += len(lines)
         if not lines and self._block.bad:
             bad = self._block.bad
             raise SourceError(f"{self.path}, line {self.line_number(bad.end)}: {bad.reason}")
-        return list(zip(repeat(self.name), lines))
+        return lines
 
     def unread(self, count: int) -> None:
         """The last `count` rows taken since the last fill will come again."""

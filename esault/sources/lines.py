@@ -58,7 +58,7 @@ class Lines(Spout[None, str]):
         self._ended = False
         #: what a pipe held when the run was stopped, as far as it makes whole lines; None: it goes on
         self._left: bytes | None = None
-        self._block = Block([], [0])
+        self._block = Block([], 0)
         self._taken = 0
         # for the number of a bad line: newlines and bytes before the last chunk, and the chunk
         self._lines_before = 0
@@ -153,7 +153,7 @@ class Lines(Spout[None, str]):
             if data:
                 self._cut(data)
             else:
-                self._ended, self._block, self._taken = True, Block([], [0]), 0
+                self._ended, self._block, self._taken = True, Block([], 0), 0
             return
         if not self._poll.poll(0):
             return

@@ -15,6 +15,7 @@ from esault.sources.file_sequence import FileSequence
 from esault.sources.file_tail import FileTail
 from esault.sources.line_tally import LineTally
 from esault.sources.text_input import TextInput
+from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout
 
@@ -97,37 +98,51 @@ class TextFiles(Spout[str, str]):
 
     def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` lines, of several files where they are small: each batch costs the same, however few lines it has."""
-        rows = self.read_of_one(limit)
-        reader = self._reader
-        if not isinstance(reader, FileSequence):
-            return rows
-        size = reader.size
-        while rows and len(rows) < limit and size < _SMALL:
-            try:
-                more = self.read_of_one(limit - len(rows))
-            except EndOfStream:
-                break
-            except SourceError as error:  # what was read before it is good, and goes first
-                self._failed = error
-                break
-            rows += more
-            size += reader.size
-        return rows
+        return list(zip(*self._take(limit)))
 
-    def read_of_one(self, limit: int) -> list[tuple[str, str]]:
-        """Up to `limit` lines, all of one file; fewer where a chunk of the file ends."""
+    def read_columns(self, limit: int) -> Columns:
+        """Return what `read` does, for which no pairs are made."""
+        return Columns(*self._take(limit))
+
+    def _take(self, limit: int) -> tuple[list[str], list[str]]:
+        """Names and lines."""
+        lines = self.take_of_one(limit)
+        reader = self._reader
+        names = [self.name] * len(lines) if lines else []
+        if isinstance(reader, FileSequence):
+            size = reader.size
+            while lines and len(lines) < limit and size < _SMALL:
+                try:
+                    more = self.take_of_one(limit - len(lines))
+                except EndOfStream:
+                    break
+                except SourceError as error:  # what was read before it is good, and goes first
+                    self._failed = error
+                    break
+                lines += more
+                names += [self.name] * len(more)
+                size += reader.size
+        return names, lines
+
+    def take_of_one(self, limit: int) -> list[str]:
+        """Up to `limit` lines, all of one file, which is `name`; fewer where a chunk of the file ends."""
         if self._failed is not None:
             raise self._failed
-        rows = self._opened.read(limit)
-        self._count = len(rows)
-        return rows
+        lines = self._opened.take(limit)
+        self._count = len(lines)
+        return lines
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file that was read last, as it is the key of its lines."""
+        return self._opened.last.name
 
     def unread(self, count: int) -> None:
-        """The last `count` rows of the last `read_of_one` will come again."""
+        """The last `count` lines of the last `take_of_one` will come again."""
         self._opened.last.unread(count)
 
     def end_of(self, back: int) -> int:
-        """The byte behind the last row of the last `read_of_one` (1), the one before it (2), and so on, in its file."""
+        """The byte behind the last line of the last `take_of_one` (1), the one before it (2), and so on, in its file."""
         return self._opened.last.end_of(back)
 
     def line_number(self, end: int) -> int:

@@ -4,7 +4,7 @@ import itertools
 import logging
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esault.sources.line_cutter import LineCutter
@@ -156,3 +156,25 @@ def test_lines_do_not_depend_on_how_the_bytes_came(data, cuts, errors, on_long_l
             assert [line for line, _ in found] == [p.decode(encoding, errors) for p in alone]
     else:
         assert bad.start == whole_bad.start
+
+
+@given(
+    data=CONTENT,
+    errors=st.sampled_from(["strict", "replace", "skip"]),
+    on_long_line=st.sampled_from(["skip", "truncate"]),
+    max_line=st.sampled_from([3, 1000]),
+    asked=st.lists(st.integers(0, 60), max_size=8),
+)
+@example(data="a\nä\nbc\n".encode(), errors="strict", on_long_line="skip", max_line=1000, asked=[3, 1, 2])
+@example(data=b"a\nb\nbc\n", errors="strict", on_long_line="skip", max_line=1000, asked=[2, 1, 3, 0])
+def test_an_offset_is_the_same_however_they_are_asked_for(data, errors, on_long_line, max_line, asked):
+    form = LineFormat(errors=errors, on_long_line=on_long_line, max_line=max_line)
+    anew = lambda: LineCutter(form, LineTally(), "text", 7).feed(data)
+    block = anew()
+    for count in asked:
+        count = min(count, len(block.lines))
+        assert block.end(count) == anew().end(count)
+    if form.errors == "replace" and max_line == 1000 and b"\0" not in data:
+        assert [block.end(i) for i in range(len(block.lines) + 1)] == [
+            7 + end for end in (0, *(i + 1 for i, byte in enumerate(data) if byte == 10))
+        ]

@@ -77,6 +77,20 @@ def test_empty_files_end_at_once_and_go_on_ending():
     assert rest(opened(position=spout.position())) == []
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_columns_are_the_rows_of_read(limit):
+    write(a="1\n2\n", b="", c="3\n4\n5")
+    columns, rows = opened(), opened()
+    seen = 0
+    while seen < 5:
+        expected, found = rows.read(limit), columns.read_columns(limit)
+        assert list(zip(found.keys, found.values)) == expected
+        assert columns.position() == rows.position()
+        seen += len(expected)
+    with pytest.raises(EndOfStream):
+        columns.read_columns(limit)
+
+
 def test_compressed_files_are_unpacked():
     for name in "ab":
         with gzip.open(f"{name}.txt.gz", "wt") as file:

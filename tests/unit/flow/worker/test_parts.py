@@ -9,6 +9,7 @@ import pytest
 
 from esault import Spout
 from esault.errors import CheckpointError, EsaultError, SourceError
+from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.user_error import UserError
 from esault.flow.worker.checkpoints import Checkpoints
 from esault.flow.worker.ending import Ending
@@ -18,6 +19,8 @@ from esault.flow.worker.spout_reader import SpoutReader
 from esault.flow.worker.upkeep import WATCH_EVERY, Upkeep
 from esault.messages.checkpoint import NotSnapped, Snapped
 from esault.messages.control import Ended, Finished, Stopped
+from esault.payload.codec import Codec
+from esault.topology.columns import Columns
 from esault.topology.spout import EndOfStream
 
 # the end -----------------------------------------------------------------------------------------
@@ -332,6 +335,32 @@ def test_rows_become_columns():
     assert reader.read(9) is None
     with pytest.raises(EndOfStream):
         reader.read(9)
+
+
+class Columned(Plain):
+    def read(self, limit):
+        raise AssertionError("it has read_columns")
+
+    def read_columns(self, limit):
+        return Columns(["a", "b"][:limit], [1, 2][:limit])
+
+
+class Marked(Columned):
+    """Changes what it inherits, as a user's class may."""
+
+    def read(self, limit):
+        columns = self.read_columns(limit)
+        return [(key, value * 10) for key, value in zip(columns.keys, columns.values)]
+
+
+def test_columns_are_read_where_the_class_that_defines_read_has_them():
+    def reader(spout):
+        emitter = BatchEmitter("rows", (), 0, False, Codec())
+        return SpoutReader(SimpleNamespace(name="rows", spout=spout), SimpleNamespace(logger=None), emitter)
+
+    assert reader(Columned()).read(9) == (("a", "b"), (1, 2))
+    assert reader(Columned()).read(0) is None
+    assert reader(Marked()).read(9) == (("a", "b"), (10, 20))
 
 
 @pytest.mark.parametrize(
