@@ -31,6 +31,7 @@ from esault.elasticity.estimators.allowance import Allowance
 from esault.elasticity.estimators.budget_division import Share
 from esault.elasticity.estimators.cores import affordable
 from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
+from esault.elasticity.estimators.foretold_idle import ForetoldIdle
 from esault.elasticity.estimators.idle_times import IdleTimes
 from esault.elasticity.estimators.late_probes import LateProbes
 from esault.elasticity.estimators.skew import Skew
@@ -189,7 +190,8 @@ class Auto:
             state.learnt_at = last.at
             if last.after > last.before:
                 state.ready += 0.5 * (last.prepared + last.held - state.ready)
-            state.idle.change = self.change_cost + HELD * last.held
+            state.hold = HELD * last.held
+            state.idle.change = self.change_cost + state.hold
         return state
 
     def _most(self, unit: UnitView, flow: AutoFlow) -> int:
@@ -253,7 +255,8 @@ class Auto:
         # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
         ready = min(state.ready, AHEAD - self.catch_up)
         by = ready + self.catch_up
-        soon = inflow[: int((by + 2 * self.period) / STEP) + 1]
+        lead = by + 2 * self.period
+        soon = inflow[: int(lead / STEP) + 1]
         work = max(*soon, rate)
         # What will be needed in a moment is not idle.
         later = max(*inflow, rate)
@@ -315,7 +318,6 @@ class Auto:
             least = max(plan.min_parallelism, self._fit(flow.sure * max(inflow), chance, state, closer))
             # Where a rhythm says when each is needed next, no past idle time has to.
             again = None if far is None else [self._fit(each, chance, state, flow) for each in far]
-            lead = by + 2 * self.period
             wanted, reason = self._shrunk(unit, state, view.now, needed, least, later, again, lead)
             if wanted < n:
                 actions.append(Rescale(reason, wanted, unit=unit.name))
@@ -370,11 +372,12 @@ class Auto:
         """Return how many are left. `again`: what a rhythm needs in each second from now, for which growth begins `lead` seconds before."""
         n, idle = unit.width, state.idle
 
+        coming = None if again is None else ForetoldIdle(again, self.change_cost, state.hold)
+
         def patience(rank: int) -> float:
-            if again is None:
+            if coming is None:
                 return idle.patience(rank)
-            back = next((second for second, count in enumerate(again) if count >= rank), len(again))
-            return 2 * self.period if back - lead > idle.change else math.inf
+            return 2 * self.period if coming.pays(rank, range(needed + 1, n + 1), lead) else math.inf
 
         # As long as another change may follow this one since more is known, it can wait for as long as a change is worth.
         kept = sum(idle.idle(rank, now) for rank in range(needed + 1, n + 1))

@@ -33,6 +33,8 @@ class AutoUnit:
     ready: float
     #: seconds that a quick tuple may wait
     quick: float
+    #: seconds of a sub-unit that the time is worth for which the last change held keys
+    hold: float = 0.0
     #: when the change was asked for that this was learnt from
     learnt_at: float = 0.0
     cost: ServiceEstimate = field(default_factory=ServiceEstimate)

@@ -93,6 +93,18 @@ def test_where_the_rhythm_says_when_it_is_needed_again_it_stops_at_once():
     assert max(most for second, (_, _, most) in run.latency.seconds.items() if second >= 88) < 0.25
 
 
+@pytest.mark.slow
+def test_what_a_rhythm_brings_back_at_once_is_stopped_although_the_change_holds_keys_for_long():
+    """A change holds keys for 0.7 s, which is worth 7 s of a sub-unit: of one, and not of each of the seven that come again."""
+    run = simulate(one(lambda t: 600.0 if t % 20 < 10 else 20.0, most=16, state=40e6), "auto", seconds=200)
+    work = run.operators["work"]
+    assert max(c.held for c in work.changes) > 0.6
+    assert [(c.before > 7, c.after <= 2) for c in work.changes if c.at > 145 and c.after < c.before] == [
+        (True, True)
+    ] * 3
+    assert max(most for second, (_, _, most) in run.latency.seconds.items() if second >= 150) < 0.85
+
+
 def test_a_full_unit_behind_a_source_that_cannot_tell_is_doubled():
     model = one(lambda t: 350.0, source={"max_pending": 100.0, "knows_lag": False})
     run = simulate(model, "auto", seconds=40)
