@@ -28,10 +28,14 @@ def simulated(
     most: int = 16,
     timing: Timing | None = None,
     whole: bool = False,
+    begins: float = 0.0,
 ) -> tuple[Run, list[Line], list[tuple[float, int]]]:
-    """A run with bursts at these times, its latency second by second, and its sub-units over time; `timing`: of changes."""
+    """A run with bursts at these times, its latency second by second, and its sub-units over time; `timing`: of changes.
+
+    `begins`: seconds after the begin of a policy's window at which the first second of the load begins.
+    """
     count = Operator("count", ("emitter",), 1 / capacity, start, most=most, keys=[1.0] * len(WORDS), whole=whole)
-    due = Counter(int(at / STEP) for at in times)
+    due = Counter(int((begins + at) / STEP) for at in times)
     source = Source("emitter", lambda t: due[int(t / STEP)] * burst / STEP, burst=0)
     run = simulate(Model([source, count], timing=timing or Timing()), policy, seconds=seconds, seed=seed, step=STEP)
     seen = lines({str(second): each for second, each in run.latency.seconds.items()})

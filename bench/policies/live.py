@@ -99,14 +99,15 @@ def _percentile(logs: Mapping[str, int], share: float) -> float:
 
 
 def simulated(
-    policy: str, trial: Trial, seed: int, timing: Timing | None = None, whole: bool = False
+    policy: str, trial: Trial, seed: int, timing: Timing | None = None, whole: bool = False, begins: float = 0.0
 ) -> dict[str, Any]:
     """In virtual time, with the very bursts that the spout sends: what one of the two has by chance, the other has, too.
 
-    `timing`: what changes take; `whole`: tuples are drawn one by one.
+    `timing`: what changes take; `whole`: tuples are drawn one by one; `begins`: of the load, after a policy's window has begun.
     """
-    given = {n: getattr(trial, n) for n in ("burst", "capacity", "start", "most")}
-    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, timing=timing, whole=whole, **given)
+    given: dict[str, Any] = {n: getattr(trial, n) for n in ("burst", "capacity", "start", "most")}
+    given |= {"timing": timing, "whole": whole, "begins": begins}
+    run, seen, trace = in_virtual_time(policy, trial.times, trial.seconds, seed, **given)
     found = {**figures(seen, trace, trial.seconds), "p99_ms": 1000 * run.latency.percentile(0.99)}
     return {"lines": seen, "trace": trace, "figures": found}
 

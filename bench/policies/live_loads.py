@@ -3,7 +3,8 @@
 One unit over keys whose sub-units sleep 4 ms a tuple, as in the comparison (bench/policies/compare.py), and its loads at the same peak, shorter where
 they are long; tuples come in bursts of 16, for a root of its own for each of 3 000 a second would be the processors' work and not the load's.
 
-The simulator is told what changes take: of each load by what was measured in the runs of the eleven others.
+The simulator is told what changes take: of each load by what was measured in the runs of the eleven others. And windows are looked at when the engine
+looks at them. Where in a window a load began is not known of a live run: it is simulated with several such, and the mean is told.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from bench.policies.compare import BUSY, LOADS, SERVICE
 from bench.policies.live import COMPARED, Trial, live, simulated
+from esault.elasticity.scaling import SLACK
 from esault.sim import Timing
 from esault.sim.change_costs import ChangeCost, learnt_timing
 from esault.sim.load_shapes import Load
@@ -49,6 +51,8 @@ NOT_HERE = "worst_on_ramp_ms"
 #: share by which live and simulated may differ to count as the same
 ALIKE = 0.15
 RUNS = "live_loads.jsonl"
+#: seconds of a policy's window, and how often each run is simulated, the load beginning somewhere in one
+WINDOW, TRIALS = 0.25, 4
 
 
 def _bursts(load: Load, seconds: float, seed: int) -> Iterator[float]:
@@ -94,20 +98,28 @@ def live_loads(folder: Path, quick: bool, seeds: int) -> dict[str, Any]:
 def _load(name: str, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     others = [run for run in runs if run["load"] != name]
     timing = learnt_timing(
-        (ChangeCost.of_report(c) for r in others for c in r["changes"] if not c["dropped"]), Timing()
+        (ChangeCost.of_report(c) for r in others for c in r["changes"] if not c["dropped"]), Timing(reported=SLACK)
     )
-    pairs = [
-        (run, simulated(POLICY, _trial(name, run["seconds"], run["seed"]), run["seed"], timing, whole=True))
-        for run in runs
-        if run["load"] == name
-    ]
+    own = [run for run in runs if run["load"] == name]
+    simulations = [_simulated(run, timing) for run in own]
     figures = {
-        where: {each: [pair[i]["figures"][each] for pair in pairs] for each in COMPARED if each != NOT_HERE}
-        for i, where in enumerate(("live", "sim"))
+        "live": {each: [run["figures"][each] for run in own] for each in COMPARED if each != NOT_HERE},
+        "sim": {each: [found[each] for found in simulations] for each in COMPARED if each != NOT_HERE},
     }
-    counts = {each: sum(run[each] for run, _ in pairs) for each in ("emitted", "counted", "replayed")}
-    learnt = {n: getattr(timing, n) for n in ("start", "start_each", "switch", "move", "move_each")}
-    return {"load": name, "figures": figures, "timing": learnt, **counts}
+    counts = {each: sum(run[each] for run in own) for each in ("emitted", "counted", "replayed")}
+    names = ("start", "start_each", "switch", "move", "move_each", "finish", "reported")
+    return {"load": name, "figures": figures, "timing": {n: getattr(timing, n) for n in names}, **counts}
+
+
+def _simulated(run: Mapping[str, Any], timing: Timing) -> dict[str, float]:
+    """Return the means over its simulations."""
+    name, seed = run["load"], run["seed"]
+    trial, order = _trial(name, run["seconds"], seed), random.Random(f"{name} {seed}")
+    found = [
+        simulated(POLICY, trial, seed, timing, whole=True, begins=WINDOW * order.random())["figures"]
+        for _ in range(TRIALS)
+    ]
+    return {each: statistics.fmean(one[each] for one in found) for each in found[0]}
 
 
 def _ratio(load: Mapping[str, Any], name: str) -> float:

@@ -112,6 +112,7 @@ def command(
     and with tuples that take more and less than was measured.
     """
     from esault.elasticity.objective import LatencyObjective
+    from esault.elasticity.scaling import SLACK
     from esault.sim.capacity_plan import CapacityPlanner, Scenario
     from esault.sim.change_costs import learnt_timing
     from esault.sim.model import Timing
@@ -121,7 +122,7 @@ def command(
     plan = place.build(params_of(place, settings)).plan()
     read = _read(plan, Path(report))
     profiles, costs = _profiles(plan, read), _change_costs(read)
-    timing = learnt_timing(costs, Timing())
+    timing = learnt_timing(costs, Timing(reported=SLACK))
     offered, length, told = _offered(plan, loads, rates, per, peak, seconds)
     spouts = sum(unit.parallelism for unit in plan.units.values() if unit.kind == "spout")
     bought = None if budget is None else _bought(plan, Budget.parse(budget), slot_price)

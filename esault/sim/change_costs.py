@@ -28,18 +28,22 @@ class ChangeCost:
     #: the longest that a moved key waited
     held: float
     moved_bytes: int = 0
+    #: from when the last moved key went on until the change was over
+    finished: float = 0.0
 
     @classmethod
     def of_record(cls, record: ChangeRecord) -> ChangeCost:
         """Return that of a change of a run that is on."""
         started = 1 if record.kind == "move" else max(0, record.after - record.before)
-        return cls(started, record.prepared, record.held, record.moved_bytes)
+        finished = max(0.0, record.seconds - record.prepared - record.held)
+        return cls(started, record.prepared, record.held, record.moved_bytes, finished)
 
     @classmethod
     def of_report(cls, change: Mapping[str, Any]) -> ChangeCost:
         """Return that of an entry of `changes` in a report. Raises KeyError, TypeError."""
         started = 1 if change["kind"] == "move" else max(0, change["after"] - change["before"])
-        return cls(started, change["prepare_ms"] / 1000, change["held_back_ms"] / 1000, change["moved_bytes"])
+        finished = max(0.0, change["total_ms"] - change["prepare_ms"] - change["held_back_ms"]) / 1000
+        return cls(started, change["prepare_ms"] / 1000, change["held_back_ms"] / 1000, change["moved_bytes"], finished)
 
 
 def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
@@ -56,6 +60,7 @@ def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
     if shrunk := [each.prepared for each in measured if not each.started]:
         found = replace(found, switch=statistics.median(shrunk))
     if measured:
+        found = replace(found, finish=statistics.median(each.finished for each in measured))
         known = 1.0 / assumed.bytes_per_second
         if max(each.moved_bytes for each in measured) < ENOUGH_BYTES:
             waits = [max(0.0, each.held - each.moved_bytes * known) for each in measured]

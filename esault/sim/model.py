@@ -101,6 +101,10 @@ class Timing:
     move_each: float = 0.0
     #: until the table is published where none is started
     switch: float = 0.0
+    #: from when moved keys go on until the change is over, and another one may begin
+    finish: float = 0.0
+    #: from the end of a window until the reports of it are there and a policy sees it
+    reported: float = 0.0
 
     def preparation(self, started: int) -> float:
         """Return the time from the request of a change until its table is published, by how many sub-units it starts."""

@@ -38,7 +38,9 @@ class _Change:
         self.before = 0
         self.moved = 0.0
         self.switched_at: float | None = None
-        self.ends_at = 0.0
+        #: when moved keys go on, and when it is over
+        self.released_at = self.ends_at = 0.0
+        self.released = False
         #: how many serve while it is on, where all take from one queue
         self.serving = 0
 
@@ -193,6 +195,8 @@ class ModelledUnit:
             if now < change.at + self._timing.preparation(len(change.news)):
                 return
             self._switch(change, now)
+        if now >= change.released_at and not change.released:
+            self._release(change, now)
         if now >= change.ends_at:
             self._end(change, now)
 
@@ -214,12 +218,13 @@ class ModelledUnit:
         change.moved = moved
         # Owners hand over what they have between two turns: user code that takes long keeps them waiting.
         in_hand = self.service if self.service > LONGEST_TURN and self.waiting > 1e-6 else 0.0
-        change.ends_at = (
+        change.released_at = (
             now
             + self._timing.hold(len(change.news))
             + in_hand
             + moved * self.part.state / self._timing.bytes_per_second
         )
+        change.ends_at = change.released_at + self._timing.finish
 
     def _move_keys(self, old_points: dict[int, list[tuple[int, float]]]) -> float:
         """Waiting tuples of moved keys go along, and wait with what comes for them; the share of all keys that moves."""
@@ -258,6 +263,11 @@ class ModelledUnit:
             station.parcels = deque((born, amount * part) for born, amount in everything if part)
             station.waiting = sum(a for _, a in station.parcels)
 
+    def _release(self, change: _Change, now: float) -> None:
+        change.released, change.released_at = True, now
+        for station in self.stations.values():
+            station.release()
+
     def _end(self, change: _Change, now: float) -> None:
         owners = set(self.owners)
         for number in [n for n in self.started if n not in owners]:
@@ -267,8 +277,6 @@ class ModelledUnit:
                 station = self.stations.pop(number)
                 counted = (station.arrived, station.processed, station.emitted, station.dropped, station.busy)
                 self._gone = [a + b for a, b in zip(self._gone, counted)]
-        for station in self.stations.values():
-            station.release()
         self.change = None
         assert change.switched_at is not None
         record = ChangeRecord(
@@ -281,7 +289,7 @@ class ModelledUnit:
             policy=change.policy,
             moved_keys=round(change.moved * len(self.places)),
             moved_bytes=round(change.moved * self.part.state),
-            held=now - change.switched_at,
+            held=change.released_at - change.switched_at,
             seconds=now - change.at,
             prepared=change.switched_at - change.at,
             id=change.id,

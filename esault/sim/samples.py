@@ -80,8 +80,9 @@ def _first_since(counts: deque[C], at: float) -> C:
 class ModelledSamples:
     """Counts are noted at every tick; samples are differences of them."""
 
-    def __init__(self, net: float, seed: int = 1) -> None:
-        self._net = net
+    def __init__(self, net: float, seed: int = 1, reported: float = 0.0) -> None:
+        """`reported`: seconds after a window's end at which totals of it are asked for."""
+        self._net, self._reported = net, reported
         self._order = random.Random(f"{seed} samples")
         self._counts: dict[tuple[str, int], deque[_Count]] = {}
         self._probes: dict[int, _Probes] = {}
@@ -91,16 +92,18 @@ class ModelledSamples:
         self._end_to_end = Histogram()
         #: of a tuple, that is not recorded yet: amounts are fluid
         self._part = 0.0
-        #: of the last two ticks
-        self._totals: dict[str, tuple[tuple[float, Totals], tuple[float, Totals]]] = {}
+        #: of the last ticks, as far back as windows are looked at late
+        self._totals: dict[str, deque[tuple[float, Totals]]] = {}
 
     def note(self, parts: dict[str, ModelledUnit | ModelledSource], now: float) -> None:
         """The counts of this moment."""
         for name, part in parts.items():
             stations = {} if isinstance(part, ModelledSource) else part.stations
             told = {number: self._over(name, station) for number, station in stations.items()}
-            counted = (now, self._counted(part))
-            self._totals[name] = (self._totals.get(name, (counted, counted))[1], counted)
+            totals = self._totals.setdefault(name, deque())
+            totals.append((now, self._counted(part)))
+            while len(totals) > 2 and totals[1][0] < now - self._reported - 1e-9:
+                totals.popleft()
             if isinstance(part, ModelledSource):
                 queue = self._sources.setdefault(name, deque())
                 queue.append((now, part.read, part.lag, part.backpressured))
@@ -138,8 +141,10 @@ class ModelledSamples:
         return seen
 
     def totals(self, unit: Any, at: float) -> Totals:
-        """All that the unit has counted by then, a tick ago at most."""
-        before, after = self._totals[unit.name]
+        """All that the unit has counted by then, a tick and the time of reports ago at most."""
+        totals = self._totals[unit.name]
+        last = min(max(1, bisect_left(totals, at - 1e-9, key=lambda each: each[0])), len(totals) - 1)
+        before, after = totals[max(0, last - 1)], totals[last]
         length = after[0] - before[0]
         share = min(1.0, max(0.0, (at - before[0]) / length)) if length > 0 else 1.0
         a, b = before[1], after[1]

@@ -148,7 +148,7 @@ class _Simulation:
                 self.parts[part.name] = ModelledUnit(
                     last, model.timing, list(model.hosts), lambda: next(numbers), part.name in halved, self._changed
                 )
-        self.samples = ModelledSamples(model.timing.net, seed)
+        self.samples = ModelledSamples(model.timing.net, seed, model.timing.reported)
         plan = Plan("model", {name: part.plan for name, part in self.parts.items()})
         self.scaling = Scaling(
             plan,
@@ -157,7 +157,7 @@ class _Simulation:
             self.notices.append,
             objectives=objectives,
             samples=self.samples,
-            slack=0.0,
+            slack=model.timing.reported,
             latencies=self.samples.latencies,
         )
         self.units = {n: p for n, p in self.parts.items() if isinstance(p, ModelledUnit)}
@@ -167,6 +167,7 @@ class _Simulation:
         self.latency = Latencies()
         self.runs = {n: OperatorRun([(0.0, u.width)]) for n, u in self.units.items()}
         self._cpu_used: dict[str, float] = {}
+        self._looked = 0.0
         self._last: dict[str, tuple[float, float]] = dict.fromkeys(self.units, (0.0, 0.0))
 
     def _changed(self, name: str, record: ChangeRecord) -> None:
@@ -177,16 +178,18 @@ class _Simulation:
         steps = math.ceil(seconds / self.step - 1e-9)
         per_tick = max(1, round(self.tick / self.step))
         per_second = max(1, round(1.0 / self.step))
+        late = self.model.timing.reported > 0
         bounded = any(s.part.max_pending is not None for s in self.sources.values())
         self.samples.note(self.parts, 0.0)
-        self.scaling.decide(self.parts, 0.0, 0.0, self._hosts(), self._free, self._budget)
+        self.scaling.decide(self.parts, 0.0, 0.0, self._hosts(0.0), self._free, self._budget)
         for i in range(1, steps + 1):
             now = i * self.step
             flying = sum(u.waiting + u.on_line for u in self.units.values()) if bounded else 0.0
             self._flow(now, flying)
-            if i % per_tick == 0:
+            # As in the engine a window is looked at as soon as its reports are there, not at the tick after that.
+            if i % per_tick == 0 or (late and now >= self.scaling.next_look - 1e-9):
                 self.samples.note(self.parts, now)
-                self.scaling.decide(self.parts, now, now, self._hosts(), self._free, self._budget)
+                self.scaling.decide(self.parts, now, now, self._hosts(now), self._free, self._budget)
             if i % per_second == 0:
                 self._note_second(now)
         return self._result(seconds)
@@ -233,8 +236,9 @@ class _Simulation:
                 left -= min(want, level) * n
                 many -= n
 
-    def _hosts(self) -> tuple[HostUsage, ...]:
+    def _hosts(self, now: float) -> tuple[HostUsage, ...]:
         found = []
+        length, self._looked = (now - self._looked) or self.tick, now
         for host in self.model.hosts:
             used = 0.0
             for unit in self.units.values():
@@ -243,7 +247,7 @@ class _Simulation:
                         used += station.busy * unit.part.cpu
             before = self._cpu_used.get(host.name, 0.0)
             self._cpu_used[host.name] = used
-            share = max(0.0, used - before) / self.tick / host.cores
+            share = max(0.0, used - before) / length / host.cores
             found.append(HostUsage(host.name, math.ceil(host.cores), min(1.0, share)))
         return tuple(found)
 

@@ -64,9 +64,9 @@ def test_changes_take_as_long_as_in_that_run(files):
     assert assumed in planned(files, *options)
     change = {"kind": "rescale", "before": 1, "moved_bytes": 100, "dropped": ""}
     changes = [
-        {**change, "after": 2, "prepare_ms": 100, "held_back_ms": 5},
-        {**change, "after": 5, "prepare_ms": 160, "held_back_ms": 5},
-        {**change, "after": 9, "prepare_ms": 9000, "held_back_ms": 0, "dropped": "ask/7 died"},
+        {**change, "after": 2, "prepare_ms": 100, "held_back_ms": 5, "total_ms": 130},
+        {**change, "after": 5, "prepare_ms": 160, "held_back_ms": 5, "total_ms": 190},
+        {**change, "after": 9, "prepare_ms": 9000, "held_back_ms": 0, "total_ms": 9000, "dropped": "ask/7 died"},
     ]
     report = {"topology": "asked", "engine": "actors", "units": UNITS, "changes": changes}
     (files / "changed.json").write_text(json.dumps(report))

@@ -55,6 +55,11 @@ def test_shrinking_has_its_own_time():
     assert found.preparation(0) == pytest.approx(0.05)
 
 
+def test_the_time_after_which_another_change_may_begin_is_learnt():
+    found = learnt_timing([ChangeCost(1, 0.1, 0.0, finished=each) for each in (0.05, 0.06, 0.3)], ASSUMED)
+    assert found.finish == pytest.approx(0.06)
+
+
 def test_the_time_of_a_byte_is_learnt_where_many_have_moved():
     few = [ChangeCost(1, 0.1, 0.03 + size / 50e6, size) for size in (1000, 2000)]
     assert learnt_timing(few, ASSUMED).bytes_per_second == 50e6
@@ -64,15 +69,16 @@ def test_the_time_of_a_byte_is_learnt_where_many_have_moved():
 
 
 def test_records_and_reports_say_the_same():
-    record = ChangeRecord(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 0.02, 0.5, prepared=0.4)
+    record = ChangeRecord(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 0.25, 1.0, prepared=0.5)
     told = {
         "kind": "rescale",
         "before": 2,
         "after": 6,
         "moved_bytes": 4096,
-        "held_back_ms": 20.0,
-        "prepare_ms": 400.0,
+        "held_back_ms": 250.0,
+        "prepare_ms": 500.0,
+        "total_ms": 1000.0,
     }
-    assert ChangeCost.of_record(record) == ChangeCost.of_report(told) == ChangeCost(4, 0.4, 0.02, 4096)
+    assert ChangeCost.of_record(record) == ChangeCost.of_report(told) == ChangeCost(4, 0.5, 0.25, 4096, 0.25)
     assert ChangeCost.of_report({**told, "kind": "move", "after": 2}).started == 1
     assert ChangeCost.of_report({**told, "after": 1}).started == 0

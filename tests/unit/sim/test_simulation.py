@@ -114,6 +114,32 @@ def test_a_change_holds_moved_keys_for_longer_the_more_sub_units_it_starts():
     ]
 
 
+def test_moved_keys_go_on_before_a_change_is_over():
+    policy = At({5: [Rescale("more", 4, unit="work")], 6: [Rescale("more", 6, unit="work")]})
+    timing = Timing(start=0.2, move=0.1, finish=1.2)
+    run = simulate(replace(line(lambda t: 100.0, keys=[1.0] * 200), timing=timing), policy, seconds=10)
+    (change,) = run.operators["work"].changes  # the second was refused: the first was still on
+    assert (change.held, change.seconds) == (pytest.approx(0.1, abs=0.03), pytest.approx(1.5, abs=0.05))
+    assert run.latency.most < 0.2
+    assert [d.outcome.partition(":")[0] for d in run.decisions] == ["done", "refused"]
+
+
+@given(st.floats(0.0, 0.4))
+@settings(max_examples=20, deadline=None)
+def test_windows_are_seen_when_their_reports_are_there_and_are_the_same_ones(reported):
+    prompt, late = At({}), At({})
+    looks = []
+    decide = late.decide
+    late.decide = lambda view: looks.append((view.now, view.units["in"].window)) or decide(view)
+    model = line(lambda t: 100.0 + 20.0 * t)
+    for policy, timing in ((prompt, Timing()), (late, Timing(reported=reported))):
+        policy.period = 0.5
+        simulate(replace(model, timing=timing), policy, seconds=10, tick=0.02)
+    assert all(-1e-6 <= now - window.end - reported <= 0.021 for now, window in looks if window is not None)
+    seen = [[round(w["in"].emitted, 6) for w in policy.windows if w["in"] is not None] for policy in (prompt, late)]
+    assert len(seen[1]) >= 18 and seen[1] == seen[0][: len(seen[1])]
+
+
 def test_windows_have_the_same_ends_for_all_and_add_up():
     policy = At({})
     run = simulate(line(lambda t: 150.0), policy, seconds=10)
