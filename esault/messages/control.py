@@ -452,3 +452,5 @@ class Exited:
     reason: str = ""
     #: its process, where it was known
     process: int = 0
+    #: it went with its host, which says nothing of the code that it ran
+    with_host: bool = False

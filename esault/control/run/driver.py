@@ -273,7 +273,7 @@ class Driver:
                 del unit.subs[message.incarnation]
                 self.go_back(f"{name}/{message.incarnation} died", now)
                 return
-            unit.died(message.incarnation, message.reason, now)
+            unit.died(message.incarnation, message.reason, now, message.with_host)
             if self.phase == "running":
                 self._ack_routing.settle(self.units)
             self._check_ack_routing()

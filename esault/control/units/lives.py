@@ -192,8 +192,8 @@ class Lives(Component):
 
     # deaths ----------------------------------------------------------------------------------------
 
-    def died(self, record: SubUnitRecord, reason: str, now: float) -> None:
-        """Replace a sub-unit that died, unless its work was done; fail if this happens too often."""
+    def died(self, record: SubUnitRecord, reason: str, now: float, with_host: bool = False) -> None:
+        """Replace a sub-unit that died, unless its work was done; fail if this happens too often without its host."""
         state, incarnation = self._state, record.incarnation
         state.subs.pop(incarnation, None)
         state.measurements.died(incarnation)
@@ -202,7 +202,7 @@ class Lives(Component):
             # Its inputs were all done; what it had left to say in finish() is lost with its state.
             state.say(MayFinish(), now)
             return
-        if self._dies_too_often(record, reason, now):
+        if not with_host and self._dies_too_often(record, reason, now):
             return
         if state.table is None or not state.wiring:
             # The run is being built and no sender knows of the table yet: as if it had not been built at all.

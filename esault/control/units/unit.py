@@ -258,8 +258,8 @@ class Unit:
         self.handle(Look(), now)
         self.replication.check(now)
 
-    def died(self, incarnation: int, reason: str, now: float) -> None:
-        """Deal with the death of a sub-unit: it is replaced unless its work was done."""
+    def died(self, incarnation: int, reason: str, now: float, with_host: bool = False) -> None:
+        """Deal with the death of a sub-unit, alone or `with_host`: it is replaced unless its work was done."""
         record = self.subs.get(incarnation)
         if record is None or record.stopped:
             return
@@ -270,7 +270,7 @@ class Unit:
             if record.leaving and not self.finishing:
                 self.endings.died_leaving(record, now)
             else:
-                self.lives.died(record, reason, now)
+                self.lives.died(record, reason, now, with_host)
             self.handle(Replaced(record), now)
             self.handle(SubUnitGone(incarnation), now)
             self.handle(MayEnd(), now)

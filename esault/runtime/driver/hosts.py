@@ -284,7 +284,7 @@ class Hosts:
         gone = [incarnation for incarnation, host in self._where.items() if host == event.name]
         for incarnation in gone:
             del self._where[incarnation]
-            self.inbox.append(Exited(incarnation, f"its host {event.name} is lost"))
+            self.inbox.append(Exited(incarnation, f"its host {event.name} is lost", with_host=True))
 
     def _news(self, link: HostConnection, event: News) -> None:
         for member in event.members:
@@ -316,7 +316,7 @@ class Hosts:
             link.say(ToKeeper(message))
         elif not isinstance(message, Release):
             self._where.pop(incarnation, None)
-            self.inbox.append(Exited(incarnation, "its host is lost"))
+            self.inbox.append(Exited(incarnation, "its host is lost", with_host=True))
             self._wake()
 
     def deliver(self, incarnation: int, messages: tuple[Any, ...]) -> None:

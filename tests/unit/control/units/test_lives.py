@@ -81,6 +81,20 @@ def test_a_unit_whose_processes_die_in_a_row_fails(started):
     assert "failed" in one.told()
 
 
+@pytest.mark.parametrize("started", [False, True])
+def test_those_that_die_with_their_host_are_replaced_however_many_there_are(started):
+    one = OneUnit(parallelism=MOST_SHORT_LIVES + 1)
+    if started:
+        one.running()
+    else:
+        one.unit.start(one.now)
+    first = list(one.unit.subs)
+    for incarnation in first:
+        one.unit.died(incarnation, "its host b is lost", one.now, with_host=True)
+    assert "failed" not in one.told()
+    assert len(one.unit.subs) == len(first) and not set(one.unit.subs) & set(first)
+
+
 def test_lives_that_were_long_enough_are_not_counted():
     one = OneUnit().running()
     for _ in range(2 * MOST_SHORT_LIVES):
