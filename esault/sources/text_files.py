@@ -74,6 +74,8 @@ class TextFiles(Spout[str, str]):
         self._count = 0
         self._reader: FileSequence | FileTail | None = None
         self._failed: SourceError | None = None
+        #: sizes of the files that `check` has found, for the next `open` of this object, also in a process forked since
+        self._found: dict[str, int] | None = None
 
     @property
     def tally(self) -> LineTally:
@@ -82,7 +84,8 @@ class TextFiles(Spout[str, str]):
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
-        self._input.files.measure(growing=self.follow)
+        sizes = self._input.files.measure(growing=self.follow)
+        self._found = None if self.follow or self._input.files.has_objects else sizes
 
     def open(self, context: Context) -> None:
         """Find the files of this part."""
@@ -192,7 +195,8 @@ class TextFiles(Spout[str, str]):
     def _sizes(self, context: Context) -> dict[str, int]:
         """Sizes of all files, such that all readers of this run see the same ones even while the files change."""
         if context.parts == 1 or context.run_dir is None:
-            return self._input.files.measure(wait=True)
+            found, self._found = self._found, None
+            return self._input.files.measure(wait=True) if found is None else found
         folder = os.path.join(context.run_dir, "sources")
         shared = os.path.join(folder, quote(context.unit, safe="") + ".json")
         if not os.path.exists(shared):

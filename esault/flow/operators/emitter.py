@@ -160,12 +160,13 @@ class Emitter:
     def function(self) -> Callable[..., None]:
         """`emit(self, key, value, stream=None)` for a Bolt's class."""
         outs, main = self.outs, self.outs[""]
-        append_key, append_value = main.keys.append, main.values.append
+        # `append` is looked up on a list at each call: the interpreter has an instruction for that, and none for a bound one.
+        keys, values = main.keys, main.values
 
         def emit(self: Any, key: Any, value: Any, stream: str | None = None) -> None:
             if stream is None:
-                append_key(key)
-                append_value(value)
+                keys.append(key)
+                values.append(value)
             else:
                 out = self_emitter.stream(stream)
                 out.keys.append(key)

@@ -102,7 +102,9 @@ class ChainedBolt:
 
     def _own(self, column: Sequence[Any]) -> Sequence[Any]:
         """Return the same values, but what could be changed through bytes: a bolt may do with its tuples what it likes."""
-        if _SHARED.issuperset(map(type, column)):
+        kinds = list(map(type, column))
+        # Most columns are of one kind: to count that is quicker than to look each up.
+        if (kinds[0] in _SHARED and kinds.count(kinds[0]) == len(kinds)) or _SHARED.issuperset(kinds):
             return column
         rows, codec = tuple(column), self._codec
         data = codec.pack_plain(rows, b"")

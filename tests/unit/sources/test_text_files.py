@@ -91,6 +91,19 @@ def test_columns_are_the_rows_of_read(limit):
         columns.read_columns(limit)
 
 
+def test_what_check_has_found_is_not_looked_for_again_by_the_open_that_follows():
+    write(a="1\n")
+    spout = TextFiles("*.txt")
+    spout.check()
+    write(b="2\n")
+    spout.open(Context("lines"))
+    assert rest(spout) == [("a.txt", "1")]
+    spout.close()
+    spout.open(Context("lines"))
+    assert rest(spout) == [("a.txt", "1"), ("b.txt", "2")]
+    spout.close()
+
+
 def test_compressed_files_are_unpacked():
     for name in "ab":
         with gzip.open(f"{name}.txt.gz", "wt") as file:

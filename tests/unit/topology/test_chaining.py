@@ -225,6 +225,26 @@ def test_it_gives_the_same_and_counts_by_unit():
     ]
 
 
+class GrowLists(Bolt):
+    def process(self, key, value):
+        if isinstance(value, list):
+            value.append(len(key))
+        self.emit(key, value)
+
+
+@pytest.mark.parametrize("places", [(0,), (1,), (2,), (0, 1, 2), ()])
+def test_lists_among_plain_values_are_a_bolts_own(places):
+    t = Topology("t")
+    rows = [("f", [1] if i in places else i) for i in range(3)]
+    lines = t.spout("lines", Lines())
+    lines.bolt("grow", GrowLists, grouping=shuffle())
+    lines.bolt("also", GrowLists, grouping=shuffle())
+    local = LocalRuntime(t, spouts={"lines": rows}, settings=Settings(chaining=True))
+    local.run_until_drained()
+    expected = [("f", [1, 1] if i in places else i) for i in range(3)]
+    assert local.emitted("grow") == local.emitted("also") == expected
+
+
 def test_what_is_said_about_a_unit_by_itself_keeps_it_apart_and_a_change_is_refused_with_the_remedy():
     assert "split" in landed(True, {"lines": [("f", "a")]}, parallelism={"split": 2}).plan.units
     local = landed(True, {"lines": [("f", "a")]})
