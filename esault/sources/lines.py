@@ -15,6 +15,7 @@ from esault.errors import SourceError, TopologyError
 from esault.sources.line_cutter import Block, LineCutter
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
+from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout
 
@@ -86,6 +87,13 @@ class Lines(Spout[None, str]):
 
     def read(self, limit: int) -> list[tuple[None, str]]:
         """Up to `limit` lines that have come; never waits for more."""
+        return [(None, line) for line in self._take(limit)]
+
+    def read_columns(self, limit: int) -> Columns:
+        """Return what `read` does, for which no pairs are made."""
+        return Columns(None, self._take(limit))
+
+    def _take(self, limit: int) -> list[str]:
         if self._taken == len(self._block.lines):
             self._fill()
         lines = self._block.lines[self._taken : self._taken + limit]
@@ -96,7 +104,7 @@ class Lines(Spout[None, str]):
             raise SourceError(f"{self._name}, line {self._lines_before + within + 1}: {bad.reason}")
         if not lines and self._ended and limit > 0:
             raise EndOfStream
-        return [(None, line) for line in lines]
+        return lines
 
     def halt(self) -> tuple[bytes, int] | None:
         """Take what a pipe holds, and no more; return the beginning of the line that is not complete, and its size in bytes."""

@@ -45,6 +45,19 @@ def test_lines_come_as_they_are_written_and_reading_never_waits(pipe):
     assert spout.progress() is None
 
 
+def test_columns_are_the_lines_of_read_and_end_where_it_does(pipe):
+    spout, sending = pipe()
+    assert len(spout.read_columns(10)) == 0
+    os.write(sending, b"one\ntwo\nthree")
+    os.close(sending)
+    found = spout.read_columns(1)
+    assert (found.keys, found.values) == (None, ["one"])
+    assert spout.read(10) == [(None, "two")]
+    assert spout.read_columns(10).values == ["three"]
+    with pytest.raises(EndOfStream):
+        spout.read_columns(10)
+
+
 def test_it_ends_when_the_input_does_after_the_last_line_without_newline(pipe):
     spout, sending = pipe()
     os.write(sending, b"one\ntwo")
