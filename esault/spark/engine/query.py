@@ -205,11 +205,10 @@ def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, e
     """Start the query; `every`: seconds between two batches at least."""
     from esault.spark.engine.processor import Level
     from esault.spark.engine.source import SCHEMA, stream
-    from esault.spark.engine.stages import read_stage, sink_stage
+    from esault.spark.engine.stages import sink_stage
 
     layout = job.layout
-    rows = stream(spark, folder, max(layout.partitions, spark.sparkContext.defaultParallelism))
-    rows = rows.mapInArrow(read_stage(job), SCHEMA)
+    rows = stream(spark, job, folder, max(layout.partitions, spark.sparkContext.defaultParallelism))
     for units in layout.levels:
         rows = rows.groupBy("g").transformWithState(Level(job, units), SCHEMA, "append", "none")
     rows = rows.mapInArrow(sink_stage(job), SCHEMA)

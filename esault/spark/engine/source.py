@@ -2,11 +2,13 @@
 
 One partition for each part of each spout, or several where a part has read far, each with a position to begin at; and one for what
 is no tuple: pulses and the end. Who reads what came between two offsets is up to Spark, and it may be read again: spouts that seek give
-the same tuples again.
+the same tuples again. The process that is given a partition sends its tuples through all that is inlined behind the spout: what comes
+out of the source are the frames of that.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +21,10 @@ from esault.spark.engine.frames import CONTROL, READ
 from esault.spark.engine.offsets import Offset, latest, unpack_position
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from esault.spark.engine.job import Job
 
 __all__ = ["SCHEMA", "SpoutSource", "divided", "ranges", "stream"]
 
@@ -28,14 +33,22 @@ SCHEMA = "g int, f binary"
 _NAME = "esault-spouts"
 
 
-def stream(spark: SparkSession, folder: Path, partitions: int) -> Any:
-    """The stream of what is published in a folder."""
-    spark.dataSource.register(SpoutSource)
+def stream(spark: SparkSession, job: Job, folder: Path, partitions: int) -> Any:
+    """The stream of what comes of the tuples that are published in a folder."""
+    from pyspark import cloudpickle
+
+    class Spouts(SpoutSource):
+        packed = cloudpickle.dumps(job)
+
+    spark.dataSource.register(Spouts)
     return spark.readStream.format(_NAME).option("folder", str(folder)).option("partitions", str(partitions)).load()
 
 
 class SpoutSource(DataSource):  # type: ignore[misc]
     """See the module."""
+
+    #: the job. It is no option, for those are shown on Spark's pages, and not unpacked here: the Python that asks for offsets needs none of it
+    packed: bytes
 
     @classmethod
     def name(cls) -> str:
@@ -45,7 +58,7 @@ class SpoutSource(DataSource):  # type: ignore[misc]
         return SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return _Reader(Path(self.options["folder"]), int(self.options["partitions"]))
+        return _Reader(self.packed, Path(self.options["folder"]), int(self.options["partitions"]))
 
 
 class _Frames(InputPartition):  # type: ignore[misc]
@@ -57,7 +70,8 @@ class _Frames(InputPartition):  # type: ignore[misc]
 
 
 class _Reader(DataSourceStreamReader):  # type: ignore[misc]
-    def __init__(self, folder: Path, partitions: int) -> None:
+    def __init__(self, job: bytes, folder: Path, partitions: int) -> None:
+        self._job = job
         self._folder = folder
         self._partitions = partitions
 
@@ -76,10 +90,11 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
             read.append([codec.pack(control)])
         return [_Frames(frames) for frames in read]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[int, bytes]]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from esault.spark.engine.stages import read_stage
+
         # of an empty list Spark makes one partition of its own
-        for frame in getattr(partition, "frames", ()):
-            yield 0, frame
+        return read_stage(pickle.loads(self._job), getattr(partition, "frames", ()))
 
     def commit(self, end: Offset) -> None:
         """Spouts hear of commits from the driver."""

@@ -27,9 +27,9 @@ _BYTES = 1 << 20
 _SPOUTS: dict[tuple[str, str, int], Runners] = {}
 
 
-def read_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `mapInArrow`: tuples of spouts, through all that is inlined behind them."""
-    return lambda batches: _arrow(read(job, _partition(), _rows(batches)))
+def read_stage(job: Job, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+    """For the source: tuples of spouts, through all that is inlined behind them."""
+    return _arrow(read(job, _partition(), frames))
 
 
 def sink_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
