@@ -5,7 +5,8 @@ of tuples at a time and knows nothing of keys and values.
 
     READ      unit, part, first row, position or None, rows, [(row, due)], position behind or None, now
     CONTROL   end, {unit: now} of pulses, [(spout, part)] of parts that have ended, now
-    DATA      sender, place, now, target, [(input, due, keys, values, ids)]
+    DATA      sender, place, now, target, [(input, due, keys, values, ids)] packed once more: frames are put in order before their
+              rows are read, so that those of one frame are there at a time
     WORD      way, watermark or None for idle, see `event_time`, now
     PULSE     now
     END       now
@@ -109,7 +110,7 @@ class Outbox:
         self._number += 1
         try:
             ready = [(i, due, _as_rows(keys), _as_rows(values), ids) for i, due, keys, values, ids in batches]
-            return self.put(group, (DATA, self._sender, place, self._now, target, ready))
+            return self.put(group, (DATA, self._sender, place, self._now, target, self.codec.pack(ready)))
         except PayloadError:
             for _, _, keys, values, _ in batches:
                 for key, value in zip(keys, values):

@@ -196,7 +196,7 @@ class Epochs:
         landing = Landing(self._job, 0, self._sinks)
         for packed in record.collected:
             frame = self._codec.unpack(packed)
-            self.in_thread(partial(landing.write, frame[4], frame[5]))
+            self.in_thread(partial(landing.write, frame[4], self._codec.unpack(frame[5])))
         for name, handle in self.in_thread(lambda: list(landing.prepare(epoch))):
             self.in_thread(partial(commit_for_run, name, self._sinks[name], [(epoch, handle)], self.background))
 

@@ -108,7 +108,7 @@ def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Itera
     if data:
         landing = Landing(job, partition, sinks)
         for frame in in_order(data):
-            landing.write(frame[4], frame[5])
+            landing.write(frame[4], codec.unpack(frame[5]))
         for sink, handle in landing.prepare(epoch):
             yield 0, codec.pack((HANDLE, sink, codec.pack_value(handle)))
 

@@ -166,7 +166,7 @@ class Task:
         """Process a frame."""
         kind = frame[0]
         if kind == DATA:
-            sent, batches = frame[3], frame[5]
+            sent, batches = frame[3], self.runners.codec.unpack(frame[5])
             for input, due, keys, values, ids in batches:
                 self.runner.run(input, due, sent, keys, values, ids)
                 if input in self._to_all:
