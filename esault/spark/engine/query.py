@@ -25,6 +25,7 @@ from esault.spark.engine.landing import Landing
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.timings import take_times
 from esault.spark.engine.worker_error import WorkerError
+from esault.spark.master import is_cluster
 from esault.spark.settings import settings
 from esault.spark.spark_path import SparkPlace
 from esault.topology.plan import SinkPlan
@@ -32,7 +33,7 @@ from esault.topology.plan import SinkPlan
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["CONF", "Epochs", "start", "what_spark_said"]
+__all__ = ["CONF", "Epochs", "conf_for", "start", "what_spark_said"]
 
 #: what the query needs of its session
 CONF = {
@@ -56,8 +57,20 @@ CONF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+#: cores up to which a Java on one machine collects garbage in one thread: what moves frames keeps little, and each thread more is one of theirs
+_FEW_CORES = 4
+#: where others may have said how Java collects: two ways are refused by it
+_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _FILES = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+
+def conf_for(url: str, cores: int, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the query needs of its session, on this master and with so many cores of this machine."""
+    if is_cluster(url) or cores > _FEW_CORES or any("GC" in environ.get(name, "") for name in _OPTIONS):
+        return CONF
+    driver = "spark.driver.extraJavaOptions"
+    return {**CONF, driver: f"{CONF[driver]} -XX:+UseSerialGC"}
 
 
 def on_disk(spark: SparkSession) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
 import threading
 import time
@@ -41,7 +42,7 @@ from esault.spark.engine.tally import Tally
 from esault.spark.engine.workers import Workers, shared_places
 from esault.spark.file_system import hadoop_url, require_file_system
 from esault.spark.folder import temporary_folder
-from esault.spark.master import check_master
+from esault.spark.master import check_master, master_of
 from esault.spark.session import session
 from esault.spark.spark_path import SparkPath
 from esault.state.place import place_of
@@ -125,7 +126,7 @@ class SparkRun:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Any]:
-        conf = {**query.CONF, **self.conf}
+        conf = {**query.conf_for(master_of(self.master, self.conf), os.cpu_count() or 1, os.environ), **self.conf}
         with (
             session(self.master, name=self.plan.name, say=self.view.notice, conf=conf) as spark,
             query.settled(spark, conf),

@@ -33,6 +33,21 @@ def topology():
 QUIET = SimpleNamespace(update=lambda snapshot: None, notice=lambda text: None)
 
 
+def test_java_collects_in_one_thread_where_it_has_few_cores_and_nobody_said_how() -> None:
+    def options(url: str, cores: int, **environ: str) -> str:
+        return query.conf_for(url, cores, environ)["spark.driver.extraJavaOptions"]
+
+    assert options("local[*]", 2).endswith(" -XX:+UseSerialGC")
+    said = [{"JDK_JAVA_OPTIONS": "-XX:+UseG1GC"}, {"SPARK_SUBMIT_OPTS": "-Xmx1g -XX:+UseZGC"}]
+    for url, cores, environ in [
+        ("local[*]", 32, {}),
+        ("spark://a:7077", 2, {}),
+        *(("local[2]", 2, each) for each in said),
+    ]:
+        assert "GC" not in options(url, cores, **environ)
+    assert "GC" in options("local[2]", 2, JDK_JAVA_OPTIONS="-Xmx1g")
+
+
 class Query:
     """Spark's, as far as it is asked for."""
 
