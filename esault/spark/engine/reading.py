@@ -298,7 +298,7 @@ class Reading:
             due, happened = 0.0, False
             while not self._stop.is_set() and not self.over.is_set():
                 now = time.monotonic()
-                tell = now >= due and not (happened and self.waits(now))
+                tell = now >= due and not self.waits(now, happened)
                 happened = self.step(time.time(), tell)
                 if not happened:
                     self._stop.wait(0.002)
@@ -314,9 +314,10 @@ class Reading:
         finally:
             self._close()
 
-    def waits(self, now: float) -> bool:
-        """Return whether what was read waits for more; where nothing more comes it does not, and need not ask."""
-        self._settle()
+    def waits(self, now: float, happened: bool) -> bool:
+        """Return whether what was read waits for more: where the last step read some, or none since a whole batch was there that is over now."""
+        if not (self._settle() or happened):
+            return False
         if any(part.rows - part.done >= part.batch_rows(self._ahead) for part in self.parts):
             return False
         if self._since is None:
@@ -372,7 +373,8 @@ class Reading:
         self._offset["generation"] = self._generation
         publish(self._folder, self._offset)
 
-    def _settle(self) -> None:
+    def _settle(self) -> bool:
+        """Take note of what was committed; whether there was any."""
         with self._lock:
             processed, self._processed = self._processed, []
         if processed:
@@ -381,6 +383,7 @@ class Reading:
             for part in self.parts:
                 if (part.unit, part.number) == (unit, number):
                     part.processed(rows, position)
+        return bool(processed)
 
     def _close(self) -> None:
         for part in self.parts:

@@ -226,13 +226,18 @@ def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeyp
     spouts = numbered(tmp_path, Numbered(1000, 10))
     soon, late = 7.0 + reading.HOLD / 2, 7.0 + 2 * reading.HOLD
     spouts.step(1.0, tell=False)
-    assert spouts.waits(7.0) and spouts.waits(soon) and not spouts.waits(late)
+    assert spouts.waits(7.0, True) and spouts.waits(soon, True) and not spouts.waits(late, True)
+    assert not spouts.waits(soon, False)  # nothing more comes
     for _ in range(9):
         spouts.step(1.0, tell=False)
-    assert not spouts.waits(soon)  # a batch is whole
-    spouts.step(1.0)
-    spouts.processed({("n0", 0): (100, None)}, reading.LONG_ENOUGH)
-    assert spouts.waits(late) and not spouts.waits(late + reading.HOLD)  # it waits anew behind each batch
+    assert not spouts.waits(soon, True)  # a batch is whole
+    while spouts.step(1.0):
+        pass
+    spouts.processed({("n0", 0): (100, None)}, reading.LONG_ENOUGH / 2)
+    # The next batch may be larger than what was read by then: it waits anew, though the last step read nothing.
+    assert spouts.waits(late, False) and not spouts.waits(late, False)
+    spouts.step(1.0, tell=False)
+    assert spouts.waits(late, True) and not spouts.waits(late + reading.HOLD, True)
 
 
 @given(
