@@ -93,6 +93,10 @@ def _again(work: Work, engine: str, checked: Run) -> Run:
         raise RuntimeError(
             f"{work.workload.name} on {engine} put out {run['rows']:,} rows in place of {checked['rows']:,}"
         )
+    if not run["rows_per_second"]:
+        raise SystemExit(
+            f"{work.workload.name} is too small for a rate: {engine} put all of its rows out at once. Take a larger --scale"
+        )
     return run
 
 
