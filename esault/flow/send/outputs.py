@@ -399,11 +399,13 @@ class Outputs:
         """Number of the last frame to each receiver, those that leave included."""
         return {channel.incarnation: channel.seq for channel in (*self.channels, *self._leaving)}
 
-    def commit(self, now: float, closing: bool) -> None:
-        """Commit sinks that are due; all of them when the end waits for it."""
+    def commit(self, now: float, closing: bool, idle: bool) -> None:
+        """Commit sinks that are due, sooner where there is nothing else to do; all of them when the end waits for it."""
         for sink in self.sinks:
             due = sink.due_at
-            if due is not None and (closing or now >= due):
+            if due is None:
+                continue
+            if closing or now >= due or (idle and (at := sink.idle_at) is not None and now >= at):
                 sink.commit()
 
     def finish(self) -> None:
@@ -461,15 +463,16 @@ class Outputs:
         """Return whether a sink has rows that are not durable, or hooks that are not done."""
         return any(sink.uncommitted for sink in self.sinks)
 
-    def due_at(self) -> Iterator[float]:
-        """Yield the times at which something here is due by itself."""
+    def due_at(self, idle: bool) -> Iterator[float]:
+        """Yield the times at which something here is due by itself; `idle`: while there is nothing else to do."""
         for channel in self.channels:
             if channel.rows:
                 yield channel.opened_at + self._linger
         for sink in self.sinks:
             due = sink.due_at
             if due is not None:
-                yield due
+                at = sink.idle_at if idle else None
+                yield due if at is None else min(due, at)
 
     def end(self, now: float) -> None:
         """Send END behind everything."""

@@ -28,6 +28,8 @@ __all__ = ["SinkWriter"]
 
 #: a commit takes at most this share of the time: the next one waits accordingly
 COMMIT_SHARE = 0.2
+#: seconds without a new row after which a sub-unit that has nothing else to do commits those that it has
+QUIET = 0.005
 #: rows that are committed whatever the commit costs
 MOST_ROWS = 200_000
 
@@ -70,7 +72,8 @@ class SinkWriter:
         #: number of a checkpoint -> the rows that were written by then
         self._written_by: dict[int, int] = {}
         self._rows = 0
-        self._since = 0.0
+        #: when the first and the newest of them were written, and when the last round began
+        self._since = self._newest = self._began = 0.0
         self._epoch = 0
         self._not_before = 0.0
         #: a round of prepare and commit is under way
@@ -107,6 +110,7 @@ class SinkWriter:
         if not self._rows:
             self._since = now
         self._rows += len(keys)
+        self._newest = now
         if self._tracked and lineage.root not in self._marks:
             mark = self._random64()
             self._marks[lineage.root] = mark
@@ -131,6 +135,13 @@ class SinkWriter:
         return max(at, self._not_before)
 
     @property
+    def idle_at(self) -> float | None:
+        """Return the same for a sub-unit that has nothing else to do: rows of a stream that is quiet wait for no others."""
+        if not self._rows or self._round:
+            return None
+        return max(self._newest + QUIET, self._began + self._settings.commit_every, self._not_before)
+
+    @property
     def uncommitted(self) -> bool:
         """Return whether it has rows that are not durable, or hooks that are not done."""
         return self._rows > 0 or self.hooks.open
@@ -143,7 +154,8 @@ class SinkWriter:
         self._rows = 0
         marks, self._marks = self._marks, {}
         prepare = partial(self._sink.prepare, self._epoch)
-        self.hooks.call("prepare", prepare, partial(self._commit, self._clock(), marks, self._written))
+        self._began = self._clock()
+        self.hooks.call("prepare", prepare, partial(self._commit, self._began, marks, self._written))
 
     def _commit(self, started: float, marks: dict[Root, int], written: int, handle: Any) -> None:
         commit = partial(self._sink.commit, self._epoch, handle)

@@ -341,7 +341,7 @@ class SubUnit:
         now = self.clock()
         idle = not self.reader.inbox
         self.outputs.flush(now, idle)
-        self.outputs.commit(now, self.draining or self.lifecycle.phase.closing)
+        self.outputs.commit(now, self.draining or self.lifecycle.phase.closing, idle and not worked)
         if self.acks and (idle or not worked):
             self.acks.send()
         if worked and self.emitter.watching:
@@ -383,7 +383,7 @@ class SubUnit:
 
     def wake_at(self) -> float:
         """Return when a turn has something to do even if nothing comes in, seconds since the epoch."""
-        at = min((self.upkeep.wake_at, *self.outputs.due_at()))
+        at = min((self.upkeep.wake_at, *self.outputs.due_at(not self.reader.inbox)))
         if not self.reader.unaligned and self._may_wait:
             at = min(at, self.reader.aligned_by)
         if self.watermarks is not None and self.lifecycle.phase is not Phase.FINISHED:

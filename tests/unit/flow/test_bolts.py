@@ -122,7 +122,7 @@ def test_sys_exit_in_a_hook_is_an_error_of_the_hook_and_ends_nothing_else(hook):
 
     bolt = type("Leaves", (small.Echo,), {hook: leaves})
     with pytest.raises(TopologyFailed, match=rf"(?s)unit 'worker', {hook}, key 'a': SystemExit: enough.*in leaves"):
-        small.run(small.through([("a", 1)], bolt, tick_every=0.01), seconds=1)
+        small.run(small.through([("a", 1)], bolt, tick_every=0.001), seconds=1)
 
 
 def test_sys_exit_in_close_is_told_and_harms_nobody(caplog):

@@ -8,7 +8,7 @@ import pytest
 
 from esault import Sink
 from esault.flow.channel.lineage import Lineage
-from esault.flow.send.sink_writer import COMMIT_SHARE, SinkWriter
+from esault.flow.send.sink_writer import COMMIT_SHARE, QUIET, SinkWriter
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.testing.manual_clock import ManualClock
@@ -47,6 +47,35 @@ def test_the_first_commit_does_not_tell_what_those_behind_it_take(it):
     it.writer.commit()
     write(it)
     assert it.writer.due_at == it.clock() + every
+
+
+def test_where_nothing_else_is_to_be_done_rows_wait_for_no_others(it):
+    every = Settings().commit_every
+    assert it.writer.idle_at is None
+    write(it)
+    it.clock.advance(QUIET / 2)
+    write(it)
+    assert it.writer.idle_at == it.clock() + QUIET  # what comes in between goes with it
+    it.writer.commit()
+    begun = it.clock() - 0.5
+    write(it)
+    assert it.writer.idle_at == it.clock() + QUIET > begun + every
+    it.writer.commit()
+    write(it)
+    assert it.writer.idle_at == it.clock() + 0.5 * (1 / COMMIT_SHARE - 1) == it.writer.due_at
+
+
+def test_commits_where_nothing_else_is_to_be_done_are_as_far_apart_as_others(it, monkeypatch):
+    monkeypatch.setattr(Slow, "prepare", lambda self, epoch: None)
+    write(it)
+    it.writer.commit()
+    begun = it.clock()
+    it.clock.advance(QUIET)
+    write(it)
+    assert it.writer.idle_at == begun + Settings().commit_every < it.writer.due_at
+    it.clock.advance(1.0)
+    write(it)
+    assert it.writer.idle_at == it.clock() + QUIET
 
 
 def test_commits_take_at_most_their_share_of_the_time(it):
