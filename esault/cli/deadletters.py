@@ -31,8 +31,8 @@ def command() -> None:
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    function = click.option("--unit", help="dead Letters of this unit alone.")(function)
-    function = click.option("--error", default="", help="dead Letters whose error begins so, such as ValueError.")(
+    function = click.option("--unit", help="Dead letters of this unit alone.")(function)
+    function = click.option("--error", default="", help="Dead letters whose error begins so, such as ValueError.")(
         function
     )
     return click.argument("where", metavar="WHERE")(function)
@@ -41,7 +41,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @command.command("list")
 @_options
 @click.option("--all", "everything", is_flag=True, help="Also dead letters that were sent again.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="dead Letters that are shown.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Dead letters that are shown.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line, for programs.")
 def list_command(where: str, unit: str | None, error: str, everything: bool, limit: int, as_json: bool) -> None:
     """Show dead letters, the newest last, a line for each; those that were sent again are left out."""
@@ -52,7 +52,8 @@ def list_command(where: str, unit: str | None, error: str, everything: bool, lim
     if not as_json:
         sent = sum(dead.sent for dead in found)
         kinds = Counter(f"{dead.record['unit']}: {_kind(dead)}" for dead in shown)
-        print(f"{min(limit, len(shown))} of {len(shown):,} dead letters; {sent:,} were sent again")
+        more = "" if len(shown) <= limit else f" (--limit {len(shown)} shows all)"
+        print(f"{min(limit, len(shown))} of {len(shown):,} dead letters{more}; {sent:,} were sent again")
         for kind, count in kinds.most_common(10):
             print(f"  {count:,} of {kind}")
 

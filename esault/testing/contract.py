@@ -228,9 +228,9 @@ class _Checked:
 
     def _same(self, rows: list[Any], whole: list[Any], law: str) -> None:
         if self._by_key:
-            assert _by_key(rows) == _by_key(whole), f"{law}: {_differing(rows, whole)}"
+            assert _equal(_by_key(rows), _by_key(whole)), f"{law}: {_differing(rows, whole)}"
         else:
-            assert rows == whole, f"{law}: {_differing(rows, whole)}"
+            assert _equal(rows, whole), f"{law}: {_differing(rows, whole)}"
 
 
 def _by_key(rows: list[Any]) -> dict[Any, list[Any]]:
@@ -238,6 +238,14 @@ def _by_key(rows: list[Any]) -> dict[Any, list[Any]]:
     for key, value in rows:
         found.setdefault(key, []).append(value)
     return found
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Return whether these are the same rows; arrays, which say for each element whether they are equal, are by what they hold."""
+    try:
+        return bool(one == other)
+    except ValueError:
+        return Codec().pack_value(one) == Codec().pack_value(other)
 
 
 def _travelled(position: Any, when: str) -> Any:
@@ -250,5 +258,7 @@ def _travelled(position: Any, when: str) -> Any:
 
 def _differing(rows: list[Any], whole: list[Any]) -> str:
     """Say where two lists part."""
-    at = next((i for i, (one, other) in enumerate(zip(rows, whole)) if one != other), min(len(rows), len(whole)))
+    at = next(
+        (i for i, (one, other) in enumerate(zip(rows, whole)) if not _equal(one, other)), min(len(rows), len(whole))
+    )
     return f"{len(rows)} rows, {len(whole)} expected; from row {at} on {rows[at : at + 3]!r}, expected {whole[at : at + 3]!r}"

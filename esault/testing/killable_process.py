@@ -75,7 +75,7 @@ def _serve(serve: Callable[[str, tuple[Any, ...]], Any], asks: int, answers: int
             hook, arguments = asked
             try:
                 said: tuple[bool, Any] = (True, serve(hook, tuple(arguments)))
-                Codec().pack(said)
+                Codec().pack_value(said)
             except BaseException:
                 said = (False, traceback.format_exc())
             # The newest only: to look at the name of each module would copy the pages in which they are.
@@ -97,7 +97,9 @@ def _import_as_before() -> None:
 
 
 def _send(pipe: int, value: Any) -> None:
-    data = Codec().pack(value)
+    data = Codec().pack_value(
+        value
+    )  # rows are what they were, as in the engine: lists, members of an Enum, one's own objects
     view = memoryview(_HEAD.pack(len(data)) + data)
     while view:
         view = view[os.write(pipe, view) :]

@@ -41,10 +41,11 @@ from esault.state.place import Place
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
+from esault.testing.local_dead_letters import LocalDeadLetters
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
 from esault.testing.local_sinks import LocalSinks
 from esault.testing.manual_clock import ManualClock
-from esault.testing.memory_connectors import DeadLetterList, collecting, given
+from esault.testing.memory_connectors import collecting, given
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology, plan_maker
@@ -99,7 +100,7 @@ class LocalRuntime:
         """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
         from; `last_number`: after which new ones are numbered; `lineage`: identity of `state_dir`; `from_savepoint`: `kept` was one. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
 
-        `real=True` is for `--engine local`: the real sinks, and the real clock unless a `clock` is given. Raises
+        `real=True` is for `--engine local`: the real sinks and files of dead letters, and the real clock unless a `clock` is given. Raises
         TopologyError, UsageError.
         """
         self._plan_of = plan_maker(topology)
@@ -126,7 +127,7 @@ class LocalRuntime:
         self._prepared: dict[int, list[Any]] = {}  # rows that sinks have prepared and not committed
         self.background = BackgroundLoop()  # of the coroutines of real sinks
         self._sinks = LocalSinks(self.plan.sinks, real, self._landed, self._prepared, self.background)
-        self._dead_letters = dead_letter_sink or DeadLetterList()
+        self._dead_letters = LocalDeadLetters(dead_letter_sink, real)
         self._run_dir = run_dir
         self._run = run
         self._lineage, self._from_savepoint = lineage or run, from_savepoint
@@ -297,7 +298,7 @@ class LocalRuntime:
                     Environment(
                         self._wire,
                         self._now,
-                        lambda path: self._dead_letters,
+                        self._dead_letters.of(build.incarnation),
                         self._order.getrandbits(32),
                         self._run_dir,
                         self.state_store if self.driver.settings.delivery is Delivery.EXACTLY_ONCE else None,
@@ -447,7 +448,7 @@ class LocalRuntime:
     @property
     def dead_letters(self) -> list[dict[str, Any]]:
         """Records that units with `dead_letter` kept."""
-        return list(self._dead_letters.records)
+        return self._dead_letters.records
 
     def report(self) -> Report:
         """The run so far."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from esault import EndOfStream, Spout
@@ -168,6 +169,23 @@ class NamesThemAnew(Named):
 class NamesTooFew(Named):
     def row_ids(self):
         return super().row_ids()[:-1]
+
+
+class Arrays(Numbers):
+    def read(self, limit):
+        return [(key, np.arange(value, value + 3)) for key, value in super().read(limit)]
+
+
+class ArraysByLimit(Arrays):
+    def read(self, limit):
+        rows = super().read(limit)
+        return [(key, value + 1) for key, value in rows] if limit == 1 else rows
+
+
+def test_rows_may_be_arrays():
+    assert check_spout(Arrays) == 20
+    with pytest.raises(AssertionError, match="the same rows come whatever the limits are"):
+        check_spout(ArraysByLimit)
 
 
 def test_of_one_that_may_give_all_again_nothing_may_be_missing():
