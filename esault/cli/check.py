@@ -50,6 +50,7 @@ def command(
     from esault.topology.drawing import draw
     from esault.topology.drawing import mermaid as draw_mermaid
     from esault.topology.lost_time import lost_times
+    from esault.topology.timeless_timers import timeless_timers
 
     place = place_of(topology)
     built = place.build(params_of(place, settings))
@@ -73,7 +74,7 @@ def command(
         from esault.runtime.session.session import check_plan
 
         check_plan(plan, sys.maxsize, {})
-    warnings = [*misfits(plan), *lost_times(plan)]
+    warnings = [*misfits(plan), *lost_times(plan), *timeless_timers(plan)]
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if not mermaid:
