@@ -97,9 +97,8 @@ def _import_as_before() -> None:
 
 
 def _send(pipe: int, value: Any) -> None:
-    data = Codec().pack_value(
-        value
-    )  # rows are what they were, as in the engine: lists, members of an Enum, one's own objects
+    # As in the engine values are what they were: lists, members of an Enum, one's own objects.
+    data = Codec().pack_value(value)
     view = memoryview(_HEAD.pack(len(data)) + data)
     while view:
         view = view[os.write(pipe, view) :]

@@ -402,10 +402,8 @@ class Outputs:
     def commit(self, now: float, closing: bool, idle: bool) -> None:
         """Commit sinks that are due, sooner where there is nothing else to do; all of them when the end waits for it."""
         for sink in self.sinks:
-            due = sink.due_at
-            if due is None:
-                continue
-            if closing or now >= due or (idle and (at := sink.idle_at) is not None and now >= at):
+            due = sink.due_at(idle)
+            if due is not None and (closing or now >= due):
                 sink.commit()
 
     def finish(self) -> None:
@@ -469,10 +467,9 @@ class Outputs:
             if channel.rows:
                 yield channel.opened_at + self._linger
         for sink in self.sinks:
-            due = sink.due_at
+            due = sink.due_at(idle)
             if due is not None:
-                at = sink.idle_at if idle else None
-                yield due if at is None else min(due, at)
+                yield due
 
     def end(self, now: float) -> None:
         """Send END behind everything."""

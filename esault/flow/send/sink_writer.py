@@ -124,22 +124,20 @@ class SinkWriter:
         written, self._asked = self._written - self._asked, self._written
         return max(1, self.hooks.most * count // max(written, count, 1)) if self.hooks.most else 0
 
-    @property
-    def due_at(self) -> float | None:
-        """Return the time at which the next commit is due; None: nothing waits for one, or one is under way."""
+    def due_at(self, idle: bool) -> float | None:
+        """Return the time at which the next commit is due; None: nothing waits for one, or one is under way.
+
+        `idle`: the sub-unit has nothing else to do; rows of a stream that is quiet wait for no others then.
+        """
         if not self._rows or self._round:
             return None
         if self._rows >= MOST_ROWS:
             return 0.0
-        at = self._since if self._rows >= self._settings.commit_rows else self._since + self._settings.commit_every
+        every = self._settings.commit_every
+        at = self._since if self._rows >= self._settings.commit_rows else self._since + every
+        if idle:
+            at = min(at, max(self._newest + QUIET, self._began + every))
         return max(at, self._not_before)
-
-    @property
-    def idle_at(self) -> float | None:
-        """Return the same for a sub-unit that has nothing else to do: rows of a stream that is quiet wait for no others."""
-        if not self._rows or self._round:
-            return None
-        return max(self._newest + QUIET, self._began + self._settings.commit_every, self._not_before)
 
     @property
     def uncommitted(self) -> bool:

@@ -26,9 +26,12 @@ _STOPPING = (KeyboardInterrupt, GeneratorExit)
 
 
 def _reads_by(kind: type[Any]) -> str:
-    """Return "read", or "read_columns" where the very class that defines `read` has that, too: pairs are made for nothing then."""
+    """Return "read", or "read_columns" where the very class that defines `read` has that, too: pairs are made for nothing then.
+
+    It is a hook of the sources in the box: a method of that name in a user's spout may be anything, and its `read` may return `Columns`.
+    """
     definer = next(cls for cls in kind.__mro__ if "read" in vars(cls))
-    return "read_columns" if "read_columns" in vars(definer) else "read"
+    return "read_columns" if "read_columns" in vars(definer) and definer.__module__.startswith("esault.") else "read"
 
 
 class SpoutReader:

@@ -338,6 +338,10 @@ def test_rows_become_columns():
 
 
 class Columned(Plain):
+    """As a source in the box."""
+
+    __module__ = "esault.sources.columned"
+
     def read(self, limit):
         raise AssertionError("it has read_columns")
 
@@ -353,6 +357,16 @@ class Marked(Columned):
         return [(key, value * 10) for key, value in zip(columns.keys, columns.values)]
 
 
+class Table(Plain):
+    """A user's, whose method of that name is another thing."""
+
+    def read(self, limit):
+        return [("a", 1)][:limit]
+
+    def read_columns(self, path, names):
+        raise AssertionError("not asked for")
+
+
 def test_columns_are_read_where_the_class_that_defines_read_has_them():
     def reader(spout):
         emitter = BatchEmitter("rows", (), 0, False, Codec())
@@ -361,6 +375,7 @@ def test_columns_are_read_where_the_class_that_defines_read_has_them():
     assert reader(Columned()).read(9) == (("a", "b"), (1, 2))
     assert reader(Columned()).read(0) is None
     assert reader(Marked()).read(9) == (("a", "b"), (10, 20))
+    assert reader(Table()).read(9) == (("a",), (1,))
 
 
 @pytest.mark.parametrize(
