@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-__all__ = ["BEGIN", "END", "failures", "said", "told_once", "without_told"]
+from esault.errors import EsaultError
+
+__all__ = [
+    "BEGIN",
+    "END",
+    "JavaDied",
+    "failures",
+    "gone",
+    "is_alive",
+    "java_death",
+    "quiet_at_its_end",
+    "said",
+    "told_once",
+    "without_told",
+]
 
 #: around what a worker says of the error that ended a topology
 BEGIN, END = "<<esault>>", "<</esault>>"
@@ -17,6 +35,12 @@ _WORKER_FAILED = "PySpark worker failed with exception:"
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 #: lines of a Java exception that say something; the rest are places in Spark
 _LINES = 4
+#: seconds until a Java that answers no more must have ended, to be told how
+_PATIENCE = 10.0
+
+
+class JavaDied(EsaultError):
+    """The process in which Spark runs is gone; its text says how it ended."""
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -25,6 +49,56 @@ def failures() -> tuple[type[Exception], ...]:
     from pyspark.errors import PySparkException
 
     return (PySparkException, Py4JError)
+
+
+def gone() -> tuple[type[Exception], ...]:
+    """Return the exceptions that a call of Spark raises when its Java is not there any more."""
+    from py4j.protocol import Py4JError
+
+    return (Py4JError, OSError)
+
+
+def java_death(gateway: Any) -> str | None:
+    """Return how the Java behind a gateway of py4j ended, for people; None while it answers."""
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)  # None: another has started it
+    code = None if process is None else process.poll()
+    if code is None:
+        try:
+            gateway.jvm.System.nanoTime()
+            return None
+        except gone():
+            if process is None:
+                return "Spark's Java does not answer any more"
+        try:
+            code = process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return f"Spark's Java (process {process.pid}) does not answer any more"
+    assert process is not None
+    name = f"Spark's Java (process {process.pid})"
+    if code == -signal.SIGKILL:
+        return f"{name} was killed (SIGKILL): by the kernel, if memory was short (`dmesg` says so), or by hand"
+    if code < 0:
+        return f"{name} was ended by a signal ({signal.Signals(-code).name})"
+    return f"{name} has ended with exit code {code}: what it printed says why"
+
+
+def is_alive(spark: Any) -> bool:
+    """Return whether a session can be asked."""
+    try:
+        return not spark.sparkContext._jsc.sc().isStopped()
+    except Exception:  # of many kinds, by what of it is gone
+        return False
+
+
+def quiet_at_its_end(server: Any) -> None:
+    """Keep pyspark's server of accumulators from printing a traceback when Java dies: its connection ends, and that is all."""
+    tells = server.handle_error
+
+    def handle(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], (EOFError, OSError)):
+            tells(request, address)
+
+    server.handle_error = handle
 
 
 def said(error: BaseException) -> str:

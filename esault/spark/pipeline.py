@@ -32,6 +32,7 @@ from esault.spark.cluster_compaction import compact_by_spark
 from esault.spark.compact import compact
 from esault.spark.derived import DerivedTable
 from esault.spark.described import described
+from esault.spark.failure import JavaDied, is_alive, java_death
 from esault.spark.master import is_cluster, master_of
 from esault.spark.progress import progress
 from esault.spark.report import ReportTable
@@ -264,12 +265,15 @@ class Pipeline:
 
     @contextlib.contextmanager
     def spark(self) -> Iterator[Callable[[], SparkSession]]:
-        """A session for the time of the block, which starts when it is first asked for, and anew where its Java has died."""
+        """A session for the time of the block, which starts when it is first asked for, and anew where its Java has died.
+
+        JavaDied in place of what the block raises because its Java has died.
+        """
         with contextlib.ExitStack() as own:
             stack, started = self._kept or (own, [])
 
             def spark() -> SparkSession:
-                if started and not _is_alive(started[0]):
+                if started and not is_alive(started[0]):
                     started.clear()
                     stack.close()
                 if not started:
@@ -278,7 +282,14 @@ class Pipeline:
                         self._catalog.make(started[0])  # before hours of work are done
                 return started[0]
 
-            yield spark
+            try:
+                yield spark
+            except Exception as error:
+                if started and (died := java_death(started[0].sparkContext._gateway)) is not None:
+                    raise JavaDied(
+                        f"{died}. Nothing is lost: started again, this command goes on behind the job that it had done last"
+                    ) from error
+                raise
 
     @contextlib.contextmanager
     def kept_session(self) -> Iterator[None]:
@@ -485,10 +496,3 @@ class Pipeline:
             yield
         finally:
             lock.release()
-
-
-def _is_alive(spark: SparkSession) -> bool:
-    try:
-        return not spark.sparkContext._jsc.sc().isStopped()
-    except Exception:  # of many kinds, by what of it is gone
-        return False

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from esault.errors import EsaultError, UsageError
+from esault.errors import EsaultError, TopologyFailed, UsageError
 from esault.spark.class_archive import class_archive
-from esault.spark.failure import failures, said, told_once, without_told
+from esault.spark.failure import JavaDied, failures, java_death, quiet_at_its_end, said, told_once, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.java import use_java
 from esault.spark.master import check_master, master_of
@@ -83,7 +83,7 @@ def session(
     `master` is a URL, by default that of spark-defaults.conf, or all cores of this machine; `paths` are folders from which the workers may import, such
     as the topology's; `conf` goes over spark-defaults.conf, and that over what is set here; `say` is told what takes time. A session that the process has
     already, as in a notebook, is used and left running. UsageError when pyspark or a Java is missing, or Spark does
-    not start; EsaultError in place of what Spark raises in the block.
+    not start; EsaultError in place of what Spark raises in the block, JavaDied where its process has ended.
     """
     require_pyspark()
     from pyspark.sql import SparkSession
@@ -115,7 +115,13 @@ def session(
                 if (page := jvm.page) is not None:
                     say(f"Spark's web page: {page}")
                 yield jvm.session()
-            except failures() as error:
+            except TopologyFailed:  # it says why, and has a report
+                raise
+            except Exception as error:
+                if (died := jvm.death()) is not None:
+                    raise JavaDied(died) from None
+                if not isinstance(error, failures()):
+                    raise
                 # it can tell what it is only as long as the JVM lives
                 raise EsaultError(f"Spark: {said(error)}").with_traceback(error.__traceback__) from None
             finally:
@@ -227,11 +233,16 @@ class _Jvm:
         try:
             SparkContext._ensure_initialized(gateway=self._gateway, conf=conf)
             self._context = SparkContext(conf=conf, gateway=self._gateway)
+            quiet_at_its_end(self._context._accumulatorServer)
         except BaseException as error:
             self.stop()
             if isinstance(error, Exception):
                 raise self._failed(error) from None
             raise
+
+    def death(self) -> str | None:
+        """Return how it ended, for people; None while it answers."""
+        return java_death(self._gateway)
 
     @property
     def page(self) -> str | None:

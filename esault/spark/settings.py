@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from esault.spark.failure import gone
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -21,8 +23,9 @@ def settings(spark: SparkSession, chosen: Mapping[str, str]) -> Iterator[None]:
             spark.conf.set(name, value)
         yield
     finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+        with contextlib.suppress(*gone()):  # what has gone with its Java needs none
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)

@@ -285,3 +285,53 @@ def test_rows_that_must_not_come_fail_each_run_until_the_file_is_mended(
     Path("strict.py").write_text(STRICT.replace("or_fail", "or_drop"))
     assert call(capsys, "analyze", "strict.py", "--job", "tables")[0] == 0
     assert rows() == [0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7]
+
+
+KILLS = """
+import os
+import signal
+
+from esault import Topology
+from esault.sinks import SparkTable
+from esault.sources import Items
+
+def topology():
+    t = Topology("kills")
+    rows = t.spout("rows", Items([(n, ()) for n in range(10)]))
+    rows.sink("landed", SparkTable("out/table", columns={"n": int}, mode="append"))
+    return t
+
+def pipeline(tables):
+    @tables.table
+    def small(landed):
+        if not os.path.exists("killed"):
+            open("killed", "w").close()
+            java = landed.sparkSession.sparkContext._gateway.proc
+            os.kill(java.pid, signal.SIGKILL)
+        return landed.select("n")
+"""
+
+
+@pytest.mark.timeout(600)
+def test_a_run_whose_java_is_killed_is_tried_again_though_nothing_lands(young: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "kills.py").write_text(KILLS)
+    command = [sys.executable, "-m", "esault"]
+    said: dict[str, Any] = {"cwd": tmp_path, "env": young, "text": True}
+    subprocess.run([*command, "run", "kills.py", "--engine", "local", "--plain"], check=True, **said)
+    analyze = [*command, "analyze", "kills.py", "--job", "tables", "--follow", "--master", "local[1]"]
+    made = tmp_path / "out" / "analytics" / "kills" / "tables" / "small"
+    with subprocess.Popen(analyze, stderr=subprocess.PIPE, **said) as process:
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if line.startswith("table small: 10 rows written"):
+                process.send_signal(signal.SIGINT)
+        assert process.wait(120) == 0
+    text = "".join(lines)
+    assert "this run failed: Spark's Java (process " in text, text
+    assert " was killed (SIGKILL)" in text
+    assert "\ntried again in 1 s\n" in text
+    assert "Traceback" not in text
+    assert (tmp_path / "killed").exists()
+    assert sorted(row["n"] for row in esault.read(made).to_pylist()) == list(range(10))

@@ -40,6 +40,7 @@ from esault.spark.engine.rescale import rescale
 from esault.spark.engine.seeds import ADDED
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.workers import Workers, shared_places
+from esault.spark.failure import gone, java_death
 from esault.spark.file_system import hadoop_url, require_file_system
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master, master_of
@@ -305,6 +306,7 @@ class _Life:
             if not ended:
                 self._failure = self._reading.failure or self._epochs.failure or self._what_ended(running, last)
                 if self._failure is not None:
+                    self._failure = self._java_died() or self._failure
                     return
                 if over:
                     self._ended = "paused"
@@ -329,11 +331,23 @@ class _Life:
 
     def _what_ended(self, running: Any, last: _Last | None) -> str | None:
         """Return why the query is over; None where it is not, or all that was published has been processed."""
-        if running.isActive and (last is None or last.error is None):
-            return None
-        error = running.exception() or (last.error if last is not None else None)
+        try:
+            if running.isActive and (last is None or last.error is None):
+                return None
+            error = running.exception() or (last.error if last is not None else None)
+        except gone() as lost:
+            error = lost
         text = str(error) if error is not None else "its query ended by itself"
         return query.what_spark_said(text) or f"Spark: {text}"
+
+    def _java_died(self) -> str | None:
+        """Return how Spark's Java ended, and what to do; None where it is there."""
+        died = java_death(self._spark.sparkContext._gateway)
+        if died is None:
+            return None
+        if self._kept.exactly:
+            return f"{died}. Nothing is lost: go on with --resume"
+        return f"{died}. Begin the run again; one with --checkpoint SECONDS can go on, with --resume"
 
     def _stop(self, running: Any) -> None:
         with contextlib.suppress(Exception):

@@ -80,11 +80,17 @@ def _version(folder: str) -> int:
 
 
 def repeat(
-    run: Callable[[], object], schedule: Schedule, now: Callable[[], float], wait: Callable[[float], object]
+    run: Callable[[], float | None], schedule: Schedule, now: Callable[[], float], wait: Callable[[float], object]
 ) -> None:
-    """Call `run` whenever it is due, until one of the callables raises. Where it returns False, it could not begin, and is due still."""
-    again = False
+    """Call `run` whenever it is due, until one of the callables raises. Where it returns seconds, it is due still, and called behind them.
+
+    What comes due meanwhile is that same run.
+    """
+    due, left = False, 0.0
     while True:
-        if schedule.due(now()) or again:
-            again = run() is False
+        due = schedule.due(now()) or due
+        if due and left <= 0:
+            again = run()
+            due, left = again is not None, again or 0.0
         wait(POLL)
+        left -= POLL

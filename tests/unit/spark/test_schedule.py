@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from esault.cli.repeated_runs import repeat_runs
 from esault.errors import EsaultError, UsageError
 from esault.sinks.landing.lock import HeldError
 from esault.sinks.spark_table import SparkTable
@@ -75,13 +79,72 @@ def test_a_run_that_could_not_begin_is_due_still() -> None:
         if clock[0] > 15:
             raise KeyboardInterrupt
 
-    def run() -> bool:
+    def run() -> float | None:
         ran.append(clock[0])
-        return not 0 < len(ran) < 4
+        return 0.0 if len(ran) < 4 else None
 
     with pytest.raises(KeyboardInterrupt):
         repeat(run, Every(10), lambda: clock[0], wait)
     assert ran == [0, 1, 2, 3, 10]
+
+
+class Mended(Exception):
+    """All that the test wants has happened."""
+
+
+def repeated(errors: list[Exception | None], schedule: Any) -> list[float]:
+    """The seconds at which runs began, which end with these errors."""
+    clock, began, left = [0.0], [], iter(errors)
+
+    def run() -> None:
+        began.append(clock[0])
+        error = next(left, Mended())
+        if error is not None:
+            raise error if not isinstance(error, Mended) else KeyboardInterrupt
+
+    def wait(seconds: float) -> None:
+        clock[0] += seconds
+
+    runs = SimpleNamespace(pipeline=SimpleNamespace(kept_session=contextlib.nullcontext))
+    repeat_runs(runs, schedule, run, {}, lambda: clock[0], wait)  # type: ignore[arg-type]
+    return began
+
+
+class Once:
+    """Due at the first look, and again 1000 seconds later."""
+
+    def due(self, now: float) -> bool:
+        return now in (0.0, 1000.0)
+
+
+def test_a_run_that_fails_is_tried_again_ever_later_though_nothing_lands(capsys: Any) -> None:
+    lost = [EsaultError("executor lost")] * 4
+    assert repeated([*lost, None, *lost[:1]], Once()) == [0, 1, 3, 7, 15, 1000, 1001]
+    assert "this run failed: executor lost\ntried again in 8 s\n" in capsys.readouterr().err
+
+
+def test_what_lands_while_a_run_waits_for_its_next_try_is_that_same_run() -> None:
+    class Always:
+        def due(self, now: float) -> bool:
+            return True
+
+    assert repeated([EsaultError("executor lost")] * 3, Always()) == [0, 1, 3, 7]
+
+
+def test_the_seconds_between_two_tries_end_to_grow() -> None:
+    began = repeated([EsaultError("executor lost")] * 12, Once())
+    assert [b - a for a, b in itertools.pairwise(began)][7:] == [128, 256, 300, 300, 300]
+
+
+def test_an_error_of_the_file_is_traced_once_and_tried_again(capsys: Any) -> None:
+    error = KeyError("no such column")
+    assert repeated([error, error], Once()) == [0, 1, 3]
+    said = capsys.readouterr().err
+    assert (said.count("Traceback"), said.count("this run failed: KeyError: ")) == (1, 2)
+
+
+def test_rows_that_must_not_come_wait_for_the_next_landing() -> None:
+    assert repeated([ExpectationFailed("rows")], Once()) == [0, 1000]
 
 
 def test_a_run_that_another_analysis_keeps_out_is_none(tmp_path: Path) -> None:

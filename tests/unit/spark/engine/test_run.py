@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,20 @@ class Query:
         return None
 
 
+class Gateway:
+    """A way to Spark's Java, which answers until its process has ended."""
+
+    def __init__(self) -> None:
+        self.proc = subprocess.Popen(["sleep", "60"])
+        self.answers = True
+
+    @property
+    def jvm(self) -> Any:
+        if not self.answers:
+            raise ConnectionRefusedError
+        return SimpleNamespace(System=SimpleNamespace(nanoTime=lambda: 1))
+
+
 @pytest.fixture
 def life(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Of a run with checkpoints, all of whose tuples were read after a first signal."""
@@ -72,8 +87,33 @@ def life(monkeypatch: pytest.MonkeyPatch) -> Any:
     over = threading.Event()
     drain = lambda pause: over.set()
     made._reading = SimpleNamespace(failure=None, over=over, ending=False, drain=drain)  # type: ignore[assignment]
+    made._spark = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=Gateway()))
+    made._kept = SimpleNamespace(exactly=True)  # type: ignore[assignment]
     made._started, made._ended, made._failure, made._signals = 0.0, "failed", None, 1
-    return made
+    yield made
+    made._spark.sparkContext._gateway.proc.kill()
+    made._spark.sparkContext._gateway.proc.wait()
+
+
+@pytest.mark.parametrize(
+    ("exactly", "remedy"), [(True, "Nothing is lost: go on with --resume"), (False, "Begin the run again")]
+)
+def test_a_java_that_dies_is_what_the_run_failed_of(life: Any, exactly: bool, remedy: str) -> None:
+    life._kept.exactly = exactly
+    gateway = life._spark.sparkContext._gateway
+    java = gateway.proc
+
+    class Gone(Query):
+        @property
+        def isActive(self) -> bool:  # type: ignore[override]
+            gateway.answers = False
+            java.kill()  # what it was connected to ends before it has
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    life._watch(Gone(lambda: None))
+    assert life._ended == "failed"
+    assert life._failure.startswith(f"Spark's Java (process {java.pid}) was killed (SIGKILL)")
+    assert remedy in life._failure
 
 
 def test_it_pauses_when_all_that_was_read_is_processed(life: Any) -> None:
