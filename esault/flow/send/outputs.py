@@ -93,6 +93,8 @@ class Outputs:
         self.errors = 0
         self.dead_letters = 0
         self._told: set[str] = set()
+        #: dead letters of function steps that are not durable yet
+        self._unsynced: list[DeadLetters] = []
         #: where event time starts, but for sources of splits
         self._own_clocks: list[Clock] = []
         #: by target what makes the watermarks of each way there; None: this sub-unit's own goes on
@@ -236,7 +238,13 @@ class Outputs:
             context = replace(self._context, unit=unit)
             at, number, rows = f"step:{step.name}", counts.dead_letters, [(key, value)]
             box.put(dead_letter(context, self._codec, error, step.name, key, value, number, at, rows))
-            box.sync()  # durable before the batch is acked
+            if box not in self._unsynced:
+                self._unsynced.append(box)
+
+    def _sync(self) -> None:
+        # Once for all dead letters of a batch: each takes a write of the disk, which is as long as hundreds of rows.
+        while self._unsynced:
+            self._unsynced.pop().sync()
 
     # tables ------------------------------------------------------------------------------------------
 
@@ -334,10 +342,14 @@ class Outputs:
         ids: Sequence[str] | None,
         now: float,
     ) -> None:
-        """Rows of a stream, to wherever they go. The sequences must not change afterwards."""
+        """Rows of a stream, to wherever they go, and their dead letters to the disk. The sequences must not change afterwards."""
         runner = self._runners.get(stream) or self._places.get(stream)
         if runner is not None:
-            runner.push(lineage, keys, values, ids, now)
+            try:
+                runner.push(lineage, keys, values, ids, now)
+            finally:
+                if self._unsynced:
+                    self._sync()  # durable before the batch is acked, and where its end is an error
 
     def open_place(self, place: str) -> bool:
         """Take tuples of this place as those of a stream from now on: "input:UNIT:N" or "step:NAME"; False: it is not on a way from here."""
@@ -356,7 +368,11 @@ class Outputs:
         if type(keys) in PLAIN_TYPES and type(values) in PLAIN_TYPES:
             self.push(stream, lineage, keys, values, ids, now)
         elif runner is not None:
-            runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now)
+            try:
+                runner.push_arrays(lineage, ArrayBatch(keys, values), ids, now)
+            finally:
+                if self._unsynced:
+                    self._sync()
 
     @property
     def blocked(self) -> bool:
