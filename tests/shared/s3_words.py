@@ -58,7 +58,7 @@ def main(folder: str, *jars: str) -> None:
 
     from esault.spark import session
     from esault.spark.analyze import analyze, tables_in
-    from esault.spark.engine import reading
+    from esault.spark.engine import batch_size
     from esault.spark.engine.journal import Journal
     from esault.spark.spark_path import SparkPath
 
@@ -74,7 +74,7 @@ def main(folder: str, *jars: str) -> None:
         return run(topology, {"out": folder}, **asked)
 
     found: dict[str, Any] = {}
-    reading.AHEAD = len(LINES) // 3  # a batch is soon over
+    batch_size.FIRST = len(LINES) // 3  # a batch is soon over
     conf = {**quick_spark.SETTINGS, "spark.jars": ",".join(jars)}
     with session("local[2]", conf={**conf, "spark.driver.extraJavaOptions": f"{quick_spark.JAVA} -Xss8m"}) as spark:
         place = SparkPath(spark, "s3a://state/files") / "one"

@@ -91,7 +91,7 @@ def test_of_two_runs_with_one_journal_the_second_to_write_an_epoch_ends(spark: A
 def test_a_run_goes_on_from_a_state_that_no_worker_sees(
     spark: Any, far: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # a batch is soon over
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 200)  # a batch is soon over
 
     def run(**options: Any) -> Any:
         flow, exactly = locate(f"{FLOWS}:endless"), Settings(delivery="eo")

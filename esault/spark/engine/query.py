@@ -23,7 +23,7 @@ from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.landing import Landing
 from esault.spark.engine.tally import Tally
-from esault.spark.engine.timings import take_times
+from esault.spark.engine.timings import seconds_of, take_times
 from esault.spark.engine.worker_error import WorkerError
 from esault.spark.master import is_cluster
 from esault.spark.settings import settings
@@ -99,9 +99,8 @@ class Epochs:
         self.committed = 0
         self.newest = -1
         self.last_seconds = 0.0
-        self._before = time.monotonic()
-        #: told (ends, seconds since the last one) of each epoch
-        self.on_commit: Callable[[Mapping[Any, Any], float], None] = lambda ends, seconds: None
+        #: told of each epoch how far parts have come with it, and of one that was computed now how long it took, and its workers
+        self.on_commit: Callable[[Mapping[Any, Any], float | None, tuple[float, float] | None], None] = lambda *of: None
         #: the batch with the end is committed
         self.ended = threading.Event()
         #: why a batch failed; for people
@@ -117,7 +116,7 @@ class Epochs:
         for epoch in range(self._journal.done + 1, newest + 1):
             record = self._journal.read(epoch)
             if record is not None:  # what it collected was an earlier caller's
-                self._commit(epoch, record._replace(collected=()), again=True)
+                self._commit(epoch, record._replace(collected=()), None)
         last = self._journal.read(newest) if newest >= 0 else None
         if last is not None and last.ended:  # also where it is committed whole: no batch will say so
             self.ended.set()
@@ -141,14 +140,14 @@ class Epochs:
     def _batch(self, frame: Any, epoch: int) -> None:
         if epoch <= self._journal.done:
             return
+        began = time.monotonic()
         record = self._journal.read(epoch)
         again = record is not None
         if record is None:
-            started = time.monotonic()
             record = self._computed([bytes(row[1]) for row in frame.collect()])
             self._journal.write(epoch, record)
-            self.last_seconds = time.monotonic() - started
-        self._commit(epoch, record, again)
+            self.last_seconds = time.monotonic() - began
+        self._commit(epoch, record, None if again else began)
         self._forget(record)
 
     def _computed(self, frames: list[bytes]) -> Record:
@@ -177,10 +176,11 @@ class Epochs:
         packed = tuple(map(self._codec.pack, in_order(data)))
         return Record(tuple(handles), tuple(counts), ends, ended, tuple(dead_letters), packed)
 
-    def _commit(self, epoch: int, record: Record, again: bool) -> None:
+    def _commit(self, epoch: int, record: Record, began: float | None) -> None:
+        """`began`: when it began to be computed; None where that was another time."""
         handles, counts, ends, ended, dead_letters, _ = record
         self._collect(epoch, record)
-        write_dead_letters(dead_letters, again)
+        write_dead_letters(dead_letters, again=began is None)
         for name, sink in self._sinks.items():
             its = [(epoch, handle) for of, handle in handles if of == name]
             try:
@@ -190,14 +190,13 @@ class Epochs:
         self._journal.finish(epoch)
         for counted in counts:
             self.tally.add(counted)
-        for times in take_times(self._job.shared):
+        left = list(take_times(self._job.shared))
+        for times in left:
             self.tally.add_times(times)
         self.tally.epochs += 1
         self.committed += 1
         self.newest = epoch
-        now = time.monotonic()
-        seconds, self._before = now - self._before, now
-        self.on_commit(ends, seconds)
+        self.on_commit(ends, None if began is None else time.monotonic() - began, seconds_of(left))
         if ended:
             self.ended.set()
 
@@ -214,8 +213,8 @@ class Epochs:
             self.in_thread(partial(commit_for_run, name, self._sinks[name], [(epoch, handle)], self.background))
 
 
-def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, epochs: Epochs, every: float) -> Any:
-    """Start the query; `every`: seconds between two batches at least."""
+def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, epochs: Epochs) -> Any:
+    """Start the query: a batch begins as soon as there is a newer offset, and none is computed."""
     from esault.spark.engine.processor import Level
     from esault.spark.engine.source import SCHEMA, stream
     from esault.spark.engine.stages import sink_stage
@@ -227,8 +226,6 @@ def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, e
     rows = rows.mapInArrow(sink_stage(job), SCHEMA)
     writer = rows.writeStream.foreachBatch(epochs.batch).outputMode("append")
     writer = writer.option("checkpointLocation", checkpoint.resolve().as_uri()).queryName(f"esault {job.run}")
-    if every:
-        writer = writer.trigger(processingTime=f"{max(1, round(every * 1000))} milliseconds")
     return writer.start()
 
 

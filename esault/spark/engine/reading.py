@@ -20,6 +20,7 @@ from typing import Any
 from esault.errors import PayloadError, SourceError
 from esault.flow.operators.user_error import UserError, described
 from esault.payload.codec import Codec
+from esault.spark.engine.batch_size import BatchSize
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
 from esault.state.spool import Spooled, spooled
 from esault.topology.columns import Columns
@@ -35,18 +36,12 @@ READ_ROWS = 2048
 TOGETHER = 0.01
 #: how often, at most, it is told what was read: seconds between, and of how many times the seconds that it takes
 TELL_EVERY, TELL_SHARE = 0.02, 20.0
-#: tuples after which another worker may begin to read
-DIVIDE_ROWS = 8192
-#: tuples of a part in a batch: at first, and at most
-AHEAD, MOST_AHEAD = 50_000, 2_000_000
 #: bytes, by a look at a tuple of each read, that a part has in a batch at most
 AHEAD_BYTES = 256 << 20
 #: batches of which the tuples are read at a time: while one is processed the next one is read, so that it is whole when its turn comes
 BATCHES = 2
 #: seconds for which what was read waits for more, where more comes, so that no batch is for a few tuples with many behind them
 HOLD = 0.2
-#: seconds that a batch should take, for the engine's own second to be worth it; one that takes a quarter of them grows at once
-LONG_ENOUGH = 4.0
 
 
 def spools(unit: UnitPlan) -> bool:
@@ -89,8 +84,8 @@ class Part:
             position = self._codec.unpack(self._position)
             self._call(lambda: self.spout.seek(position), "seek")
 
-    def read(self, most: int, now: float) -> int:
-        """Read at most so many tuples; how many there were. Raises UserError."""
+    def read(self, most: int, now: float, piece: int) -> int:
+        """Read at most so many tuples; how many there were. Behind each `piece` another worker may begin. Raises UserError."""
         try:
             rows = self._call(lambda: self.spout.read(most), "read")
         except EndOfStream:
@@ -109,7 +104,7 @@ class Part:
                 self.row_bytes += (len(self._codec.pack_value(rows[0])) - self.row_bytes) / 8
         due = self.spout.due()
         due = now if due is None else due
-        divide = self.rows - self._divided >= DIVIDE_ROWS
+        divide = self.rows - self._divided >= piece
         if divide or due - self._marks[-1][1] >= TOGETHER:
             if divide:
                 self._divided = self.rows
@@ -186,8 +181,10 @@ class Reading:
         offset: Offset,
         lineage: str = "",
         generation: int = 0,
+        between: float = 0.0,
     ) -> None:
-        """`folder`: where offsets are published; `state`: of spools; `plans` gives a plan with spouts of its own; `lineage`: of the state."""
+        """`folder`: where offsets are published; `state`: of spools; `plans` gives a plan with spouts of its own; `lineage`: of the state;
+        `between`: seconds between the beginnings of two batches, unless a whole one waits."""
         self._folder = folder
         self._codec = Codec()
         self._offset = offset
@@ -219,7 +216,12 @@ class Reading:
                         run_dir=run_dir,
                     )
                 )
-        self._ahead = AHEAD
+        self.size = BatchSize(between)
+        self._between = between
+        #: from when on, by the monotonic clock, the next batch may begin
+        self._opens = 0.0
+        #: part -> how far it was in the last epoch
+        self._ends = {(part.unit, part.number): part.rows for part in self.parts}
         self._lock = threading.Lock()
         self._processed: list[tuple[str, int, int, bytes | None]] = []
         self._draining = self._pausing = False
@@ -256,12 +258,19 @@ class Reading:
         self._pausing = pause  # before the other: the thread that reads looks at both
         self._draining = True
 
-    def processed(self, ends: Mapping[tuple[str, int], tuple[int, bytes | None]], seconds: float) -> None:
-        """An epoch was committed: how far parts have come with it, and how long its batch took."""
+    def processed(
+        self,
+        ends: Mapping[tuple[str, int], tuple[int, bytes | None]],
+        seconds: float | None = None,
+        worked: tuple[float, float] | None = None,
+    ) -> None:
+        """An epoch was committed: how far parts have come with it, and, where it was computed now, what its batch and its workers took."""
         with self._lock:
             self._processed += [(unit, part, rows, position) for (unit, part), (rows, position) in ends.items()]
-            if seconds < LONG_ENOUGH and any(p.rows - p.done >= self._ahead for p in self.parts):
-                self._ahead = min(MOST_AHEAD, self._ahead * (4 if seconds < LONG_ENOUGH / 4 else 2))
+            had = max((rows - self._ends[part] for part, (rows, _) in ends.items()), default=0)
+            self._ends |= {part: rows for part, (rows, _) in ends.items()}
+            if seconds is not None:
+                self.size.took(had, any(p.rows - p.done >= self.size.rows for p in self.parts), seconds, worked)
 
     @property
     def ending(self) -> bool:
@@ -298,8 +307,11 @@ class Reading:
             due, happened = 0.0, False
             while not self._stop.is_set() and not self.over.is_set():
                 now = time.monotonic()
-                tell = now >= due and not self.waits(now, happened)
-                happened = self.step(time.time(), tell)
+                told, shut = self._offset, self.shut(now)
+                tell = now >= due and not self.waits(now, happened) and not shut
+                happened = self.step(time.time(), tell, not shut)
+                if self._offset is not told:
+                    self._opens = now + self._between
                 if not happened:
                     self._stop.wait(0.002)
                 elif tell:
@@ -318,31 +330,41 @@ class Reading:
         """Return whether what was read waits for more: where the last step read some, or none since a whole batch was there that is over now."""
         if not (self._settle() or happened):
             return False
-        if any(part.rows - part.done >= part.batch_rows(self._ahead) for part in self.parts):
+        if any(part.rows - part.done >= part.batch_rows(self.size.rows) for part in self.parts):
             return False
         if self._since is None:
             self._since = now
         return now - self._since < HOLD
 
-    def step(self, now: float, tell: bool = True) -> bool:
-        """Read a little of each part and publish it, if `tell` says so or it is the last; whether there was anything."""
+    def shut(self, now: float) -> bool:
+        """Return whether the next batch may not begin yet: so soon after the last one, and with less than it may have."""
+        return now < self._opens and all(p.rows - p.told < p.batch_rows(self.size.rows) for p in self.parts)
+
+    def step(self, now: float, tell: bool = True, pulse: bool = True) -> bool:
+        """Read a little of each part and publish it, if `tell` says so or it is the last; whether there was anything.
+
+        `pulse`: units whose time has come are called, too.
+        """
         self._settle()
         happened = False
         draining = self._draining  # once: it may change while this step publishes, and then the next one is the last
         if not draining:
             for part in self.parts:
-                most = part.batch_rows(self._ahead)
+                most = part.batch_rows(self.size.rows)
                 room = min(most, BATCHES * most - (part.rows - part.done))
                 if not part.ended and room > 0:
                     before = part.ended
-                    happened = part.read(min(READ_ROWS, room), now) > 0 or part.ended != before or happened
+                    piece = self.size.piece
+                    happened = (
+                        part.read(min(READ_ROWS, room, piece), now, piece) > 0 or part.ended != before or happened
+                    )
                     part.ask_progress()
         if tell or draining or all(part.ended for part in self.parts):
             for part in self.parts:
-                self._untold = part.tell(None if draining else part.batch_rows(self._ahead)) or self._untold
+                self._untold = part.tell(None if draining else part.batch_rows(self.size.rows)) or self._untold
         ended = all(part.ended and part.told == part.rows for part in self.parts)
         end = self._offset["end"] or ended or (draining and not self._pausing)
-        pulses = {} if end else self._pulses_due(now)
+        pulses = self._pulses_due(now) if pulse and not end else {}
         if self._untold or pulses or end != self._offset["end"]:
             self._publish(pulses, end, now)
             self._untold, self._since = False, None

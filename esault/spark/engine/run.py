@@ -214,6 +214,7 @@ class _Life:
             offset,
             self._lineage,
             generation.number,
+            asked.settings.checkpoint_every,
         )
         self._epochs.on_commit = self._reading.processed
         self._started = time.time()
@@ -287,9 +288,8 @@ class _Life:
             running = self._query()
 
     def _query(self) -> Any:
-        every = self._asked.settings.checkpoint_every
         with self._workers.chosen():
-            return query.start(self._spark, self._job, self._folder, self._kept.checkpoint, self._epochs, every)
+            return query.start(self._spark, self._job, self._folder, self._kept.checkpoint, self._epochs)
 
     def _watch(self, running: Any) -> None:
         """Until it is over, one way or another."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ __all__ = ["land", "read", "read_stage", "sink_stage"]
 
 #: bytes of frames that one batch of Arrow's has, at least
 _BYTES = 1 << 20
+#: the last stage, which has the name of no unit
+_SINKS = " sinks"
 
 #: runners of spouts in this worker, by run, unit and part
 _SPOUTS: dict[tuple[str, str, int], Runners] = {}
@@ -64,6 +67,7 @@ def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:
 def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[Sealed]:
     _, unit, part, row, _, count, _, behind, now = frame
     runners.begin(partition, f"{unit}/{part}", row, now)
+    began = time.monotonic()
     for _ in read_range(job, runners, frame):
         runners.say(f"{unit}/{part}", SILENT, between=True)
         yield from runners.outbox.pop_sealed()
@@ -73,7 +77,7 @@ def _range(job: Job, runners: Runners, partition: int, frame: Any) -> Iterator[S
     passing = job.layout.passing[partition % job.layout.partitions]
     runners.outbox.put(passing, (COUNTS, runners.counts(), end, False))
     yield from runners.outbox.pop_sealed(flush=True)
-    leave_times(job.shared, runners.times())
+    leave_times(job.shared, runners.times(), unit, time.monotonic() - began)
 
 
 def _control(
@@ -106,11 +110,12 @@ def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Itera
         else:  # what is collected is so where the caller is
             yield 0, packed
     if data:
-        landing = Landing(job, partition, sinks)
+        landing, began = Landing(job, partition, sinks), time.monotonic()
         for frame in in_order(data):
             landing.write(frame[4], codec.unpack(frame[5]))
         for sink, handle in landing.prepare(epoch):
             yield 0, codec.pack((HANDLE, sink, codec.pack_value(handle)))
+        leave_times(job.shared, {}, _SINKS, time.monotonic() - began)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ touches, not all there are.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,6 +75,7 @@ def _batch(
     task: Task, place: tuple[str, str, int], partition: int, frames: list[bytes], store: Store
 ) -> Iterator[Sealed]:
     runners, (_, unit, number) = task.runners, place
+    began = time.monotonic()
     codec, outbox = runners.codec, runners.outbox
     ordered = in_order([codec.unpack(frame) for frame in frames])
     runners.begin(partition, f"{unit}/{number}", 0, max(map(time_of, ordered)))
@@ -91,7 +93,7 @@ def _batch(
     passing = runners.job.layout.passing
     outbox.put(passing[partition % len(passing)], (COUNTS, runners.counts(), {}, False))
     yield from outbox.pop_sealed(flush=True)
-    leave_times(runners.job.shared, runners.times())
+    leave_times(runners.job.shared, runners.times(), unit, time.monotonic() - began)
     if not head[5]:
         _HERE[place] = (head[0], task)
 

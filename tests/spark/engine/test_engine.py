@@ -103,7 +103,7 @@ def test_deaths_before_and_within_a_commit_neither_lose_nor_repeat(
         if epoch == 3:
             dies("behind the commit")
 
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)  # a batch is soon over
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 200)  # a batch is soon over
     monkeypatch.setattr(Journal, "write", dying_write)
     monkeypatch.setattr(JsonLines, "commit", dying_commit)
     out, state = tmp_path / "out", tmp_path / "state"
@@ -169,7 +169,7 @@ def died_and_went_on(out: Path, monkeypatch: pytest.MonkeyPatch, deaths: list[An
         if epoch == at:
             raise OSError(f"gone {when} {epoch}")
 
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 700)  # three batches
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 700)  # three batches
     monkeypatch.setattr(Journal, "write", dying_write)
     options = {"settings": EXACTLY, "state": out / "state"}
     for life, (epoch, when, tasks) in enumerate(deaths):
@@ -226,7 +226,7 @@ def test_a_death_behind_the_last_commit_leaves_nothing_to_do(
 
 
 def test_ctrl_c_drains(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 200)
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 200)
 
     def interrupt() -> None:
         while not (tmp_path / "rows.jsonl").exists():  # how long Spark takes to begin is the machine's affair
@@ -253,7 +253,7 @@ def test_an_error_of_user_code_is_told_with_unit_key_and_traceback(spark: Any, t
 
 @depth.deep("without a JVM in tests/unit/spark/engine/test_chain.py, and sliding ones in test_topologies.py")
 def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 400)  # several batches
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 400)  # several batches
     local = expected("timed", tmp_path)
     report = run("timed", tmp_path)
     for name in ("minutes", "slides", "sessions", "joined", "largest", "plain", "odd"):
@@ -268,7 +268,7 @@ def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monk
 def test_calls_that_wait_give_what_they_give_on_the_other_engines(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 150)  # several batches
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 150)  # several batches
     local = expected("waiting", tmp_path)
     report = run("waiting", tmp_path)
     for name in ("rows", "totals", "sums"):

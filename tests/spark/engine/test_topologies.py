@@ -89,7 +89,7 @@ def test_final_tables_are_those_of_the_actor_engines_cores(
         command = [Path(sys.executable).with_name("tpchgen-cli"), "tbl", "-s", "0.001", tables, "--output-dir=tpch"]
         subprocess.run(command, check=True, capture_output=True)
     # Two batches; what comes when is of no matter to the tables.
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", 1500)
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 1500)
     monkeypatch.setattr(Paced, "read", lambda self, limit: self.spout.read(limit))
     if name == "standard_library":  # all of it would take minutes
         monkeypatch.setattr(TextFiles, "read", beginning(TextFiles.read))

@@ -40,7 +40,7 @@ FEW = ("helpdesk",)
 @pytest.mark.parametrize("name", depth.chosen(CHOSEN, FEW))
 def test_what_it_lands_is_what_a_plain_loop_gives(spark, name, tmp_path, monkeypatch):
     # two batches, so that state goes from one to the next
-    monkeypatch.setattr("esault.spark.engine.reading.AHEAD", SIZE // 2)
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", SIZE // 2)
     program = Program(name)
     params = {"size": SIZE, "rate": 1e6, "out": str(tmp_path / "out")}
     report = execute(Request(locate(str(program.path)), params, "spark"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 
 import numpy as np
 
@@ -382,6 +383,23 @@ def endless(out: str = "out") -> Topology:
     """Until it is told to end."""
     t = Topology("endless")
     count = t.spout("numbers", Endless()).bolt("count", Count, grouping=by_key(), streams=("totals",))
+    count.sink("rows", JsonLines(f"{out}/rows.jsonl"))
+    count["totals"].sink("totals", Collect())
+    return t
+
+
+class Sleepy(Count):
+    def process(self, key, value):
+        time.sleep(0.002)
+        super().process(key, value)
+
+
+def sleepy(out: str = "out") -> Topology:
+    """Two milliseconds for a tuple."""
+    t = Topology("sleepy")
+    count = t.spout("numbers", Items([(i % 7, 1) for i in range(700)])).bolt(
+        "count", Sleepy, grouping=by_key(), streams=("totals",)
+    )
     count.sink("rows", JsonLines(f"{out}/rows.jsonl"))
     count["totals"].sink("totals", Collect())
     return t

@@ -14,7 +14,7 @@ from esault import EndOfStream, SourceError, Spout, Topology
 from esault.flow.operators.user_error import UserError
 from esault.payload.codec import Codec
 from esault.sinks import Collect
-from esault.spark.engine import reading
+from esault.spark.engine import batch_size, reading, source
 from esault.spark.engine.offsets import latest, start
 from esault.spark.engine.reading import Reading
 from tests.unit.spark.engine.flows import endless
@@ -187,25 +187,25 @@ def told(reading: Reading) -> dict[str, int]:
 def test_the_next_batch_is_read_while_one_is_processed_and_told_when_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "AHEAD", 100)
+    monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(1000, 10))
     while spouts.step(1.0):
         pass
     assert told(spouts) == {"n0": 100} and spouts.waiting("n0") == 200
     assert spouts._offset["parts"]["n0"][0][1] == reading.pack_position(Codec().pack_value(100))
-    spouts.processed({("n0", 0): (100, None)}, reading.LONG_ENOUGH)
+    spouts.processed({("n0", 0): (100, None)})
     spouts.step(1.0)
     assert told(spouts) == {"n0": 200} and spouts.waiting("n0") == 110
-    for seconds, grown in ((reading.LONG_ENOUGH / 2, 2), (reading.LONG_ENOUGH / 5, 8)):
+    for worked, grown in ((2.0, 2), (1.0, 8)):
         done = told(spouts)["n0"]
-        spouts.processed({("n0", 0): (done, None)}, seconds)
+        spouts.processed({("n0", 0): (done, None)}, 5.0, (worked, worked))
         while spouts.step(1.0):
             pass
         assert told(spouts) == {"n0": min(1000, done + 100 * grown)}
 
 
 def test_a_block_that_is_larger_than_a_batch_goes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "AHEAD", 5)
+    monkeypatch.setattr(batch_size, "FIRST", 5)
 
     class Blocks(Numbered):
         def read(self, limit: int) -> Any:
@@ -216,13 +216,13 @@ def test_a_block_that_is_larger_than_a_batch_goes_alone(tmp_path: Path, monkeypa
         while spouts.step(1.0):
             pass
         assert told(spouts) == {"n0": 20 * batch}
-        spouts.processed({("n0", 0): (20 * batch, None)}, reading.LONG_ENOUGH)
+        spouts.processed({("n0", 0): (20 * batch, None)})
     spouts.step(1.0)
     assert spouts.ending
 
 
 def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "AHEAD", 100)
+    monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(1000, 10))
     soon, late = 7.0 + reading.HOLD / 2, 7.0 + 2 * reading.HOLD
     spouts.step(1.0, tell=False)
@@ -233,7 +233,7 @@ def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeyp
     assert not spouts.waits(soon, True)  # a batch is whole
     while spouts.step(1.0):
         pass
-    spouts.processed({("n0", 0): (100, None)}, reading.LONG_ENOUGH / 2)
+    spouts.processed({("n0", 0): (100, None)}, 1.0, (2.0, 2.0))
     # The next batch may be larger than what was read by then: it waits anew, though the last step read nothing.
     assert spouts.waits(late, False) and not spouts.waits(late, False)
     spouts.step(1.0, tell=False)
@@ -250,18 +250,22 @@ def test_what_is_told_are_whole_reads_with_their_positions_no_more_than_a_batch_
     sizes: list[tuple[int, int]], ahead: int, moves: list[tuple[str, float]], draining: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "AHEAD", ahead)
+        patch.setattr(batch_size, "FIRST", ahead)
         spouts = numbered(Path(folder), *[Numbered(*size) for size in sizes])
         done = told(spouts)
         for what, seconds in moves:
             before = told(spouts)
             if what == "done":
                 done = before
-                spouts.processed({(name, 0): (rows, None) for name, rows in done.items()}, seconds)
+                spouts.processed({(name, 0): (rows, None) for name, rows in done.items()}, 1.0, (seconds, seconds))
                 continue
             spouts.step(1.0, tell=what == "step")
             for name, ((rows, position, ended, marks),) in spouts._offset["parts"].items():
-                assert before[name] <= rows <= max(before[name], done[name] + spouts._ahead)
+                assert (
+                    before[name]
+                    <= rows
+                    <= max(before[name], done[name] + max(spouts.size.rows, sizes[int(name[1:])][1]))
+                )
                 assert position == (reading.pack_position(Codec().pack_value(rows)) if rows else None)
                 assert all(row <= rows for row, _, _ in marks)
                 size = sizes[int(name[1:])][0]
@@ -274,3 +278,26 @@ def test_what_is_told_are_whole_reads_with_their_positions_no_more_than_a_batch_
             spouts.processed({(name, 0): (rows, None) for name, rows in told(spouts).items()}, 1.0)
             spouts.step(1.0)
         assert spouts.ending and (draining or list(told(spouts).values()) == [rows for rows, _ in sizes])
+
+
+def test_parts_of_a_slow_batch_are_divided_over_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+    spouts = numbered(tmp_path, Numbered(1000, 1000))
+    spouts.step(1.0)
+    spouts.processed({("n0", 0): (100, None)}, 5.0, (4.0, 4.0))
+    while spouts.step(1.0):
+        pass
+    (after,) = spouts._offset["parts"]["n0"]
+    rows = [piece[2] for piece in source.divided([100, after[1], False, []], after, 4)]
+    assert sum(rows) == after[0] - 100 and len(rows) == 4 and max(rows) <= sum(rows) / 3
+
+
+def test_a_batch_begins_every_so_many_seconds_or_when_a_whole_one_waits(tmp_path: Path) -> None:
+    spouts = numbered(tmp_path, Numbered(1000, 10))
+    spouts._opens = 60.0
+    spouts.step(1.0, tell=False)
+    assert spouts.shut(59.0) and not spouts.shut(60.0)
+    while spouts.parts[0].rows < batch_size.FIRST:
+        assert spouts.shut(59.0)
+        spouts.step(1.0, tell=False)
+    assert not spouts.shut(59.0)

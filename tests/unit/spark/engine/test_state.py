@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from esault.sinks.collect import read_collected
-from esault.spark.engine import reading, task
+from esault.spark.engine import batch_size, reading, task
 from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.query import what_spark_said
 from esault.spark.engine.source import controls, divided, ranges
@@ -58,6 +58,16 @@ def test_a_batch_that_is_computed_again_counts_once(tmp_path: Path) -> None:
     end(it)
     rows = rows_of(tmp_path)
     assert exact(rows) and len(rows) == it.tally.units["count"].rows_in > 200
+
+
+def test_a_slow_bolt_is_given_few_tuples_at_first_and_no_more_than_it_can_take_in_some_seconds(tmp_path: Path) -> None:
+    it = chain("sleepy", tmp_path)
+    it.batch()
+    assert it.tally.units["count"].rows_in == batch_size.FIRST
+    # Two tasks, who sleep at least: a quick one may have 64 times as many now.
+    assert batch_size.FIRST < it.reading.size.rows <= 3 * batch_size.LONG_ENOUGH / 0.002
+    it.drain()
+    assert exact(rows_of(tmp_path)) and len(rows_of(tmp_path)) == 700
 
 
 def test_a_batch_that_has_a_record_is_not_computed_again(tmp_path: Path) -> None:
@@ -145,7 +155,7 @@ def test_hooks_that_wait_have_their_turn_among_the_tuples_of_a_key(tmp_path: Pat
 
 
 def test_what_is_spooled_is_read_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "DIVIDE_ROWS", 20)
+    monkeypatch.setattr(batch_size, "PIECE_ROWS", 20)
     it = chain("poured", tmp_path, cores=3)
     while not it.epochs.ended.is_set():
         it.batch(6)
@@ -276,7 +286,7 @@ def test_dead_letters_are_written_once_by_the_driver_and_drawn_rows_are_drawn_on
     kept = {epoch: it.epochs._journal.read(epoch) for epoch in (it.epoch - 2, it.epoch - 1)}
     for epoch, record in kept.items():
         assert record is not None
-        it.epochs._commit(epoch, record, again=True)  # as after a death behind the commit
+        it.epochs._commit(epoch, record, None)  # as after a death behind the commit
     assert dict(read_collected(str(it.folder), "totals")) == totals
     assert any(record.dead_letters for record in kept.values() if record is not None)
     assert (tmp_path / "out" / "dead.0.jsonl").read_bytes() == written

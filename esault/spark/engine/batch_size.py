@@ -1,0 +1,80 @@
+"""The size of a batch: it begins small, and grows by what batches were measured to take.
+
+What a tuple takes is not known beforehand. Fifty thousand that are counted are over before Spark has planned the next batch, and as many
+that ask a service show nothing for minutes. So the first batch has few, and the next one as many as would take `LONG_ENOUGH` by the time
+that workers were at it, but no more than so many times as before. A batch costs something whatever is in it, such as a sink that is
+opened: what the next tuple takes, batches of two sizes tell.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FIRST", "LONG_ENOUGH", "MOST", "BatchSize"]
+
+#: tuples of a part in the first batch; from how many on Spark's own time counts, too; and at most
+FIRST, MANY, MOST = 256, 50_000, 2_000_000
+#: seconds that a batch should take, for the engine's own second to be worth it; one that takes a quarter of them grows at once
+LONG_ENOUGH = 4.0
+#: how many times more tuples the next batch has at most, and where nothing was measured in workers; how many times fewer at most
+GROWS, GROWS_BLINDLY, SHRINKS = 64, 8, 8
+#: of its time a batch may take for what it costs whatever is in it
+FIXED_SHARE = 0.25
+#: pieces of a batch that several workers may read, and tuples of one at most
+PIECES, PIECE_ROWS = 8, 8192
+
+
+class BatchSize:
+    """See the module. `every`: seconds between two batches; they may be as long then."""
+
+    def __init__(self, every: float = 0.0) -> None:
+        #: tuples of a part at most
+        self.rows = FIRST
+        #: tuples behind which another worker may begin to read
+        self.piece = PIECE_ROWS
+        self._target = max(LONG_ENOUGH, every)
+        #: seconds that all workers take for a batch whatever is in it
+        self._fixed = 0.0
+        self._compared = False
+        #: the last batches of other sizes: (rows, seconds)
+        self._before: list[tuple[int, float]] = []
+
+    def took(self, rows: int, limited: bool, seconds: float, worked: tuple[float, float] | None) -> None:
+        """A batch with so many tuples of a part took so many seconds. `worked`: the seconds of workers, of the longest of each stage and of
+        all; None: they did not say. `limited`: it had as many as it may.
+        """
+        if not rows:
+            return
+        if worked is None:
+            if limited:
+                self._grow(self._times(seconds, GROWS_BLINDLY if seconds < self._target else 2))
+            return
+        longest, total = worked
+        self._learn(rows, total)
+        at_once = total / max(longest, 1e-9)  # workers
+        target = max(self._target, self._fixed / FIXED_SHARE / at_once)
+        each = max(total - self._fixed, 1e-9) / rows
+        fits = max(1.0, (target * at_once - self._fixed) / each)
+        self.piece = max(1, min(PIECE_ROWS, int(fits / PIECES)))
+        if longest > 2 * target:
+            self.rows = min(self.rows, max(1, int(fits), rows // SHRINKS))
+        elif limited:
+            # A second size must be seen, or what a batch costs whatever is in it would be taken for that of its tuples for ever.
+            self._grow(max(0 if self._compared else 2, min(self._times(seconds, GROWS), fits / self.rows)))
+
+    def _times(self, seconds: float, while_small: int) -> int:
+        """Return how many times as many tuples there may be, by what a batch took in all."""
+        if self.rows < MANY:
+            return while_small
+        return 4 if seconds < self._target / 4 else 2 if seconds < self._target else 1
+
+    def _grow(self, times: float) -> None:
+        self.rows = min(MOST, max(self.rows, int(self.rows * times)))
+
+    def _learn(self, rows: int, seconds: float) -> None:
+        """By two batches of different sizes: what one costs whatever is in it."""
+        other = next((b for b in reversed(self._before) if b[0] >= 2 * rows or rows >= 2 * b[0]), None)
+        if other is not None:
+            (few, less), (many, more) = sorted([other, (rows, seconds)])
+            each = max(0.0, (more - less) / (many - few))
+            self._compared = True
+            self._fixed = max(0.0, min(less - each * few, more - each * many))
+        self._before = [*self._before[-2:], (rows, seconds)]
