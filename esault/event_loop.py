@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -21,6 +22,8 @@ MOST_ROUNDS = 64
 LAST_ROUNDS = 16
 #: name of the engine's own tasks
 CALL = "esault-call"
+#: tasks that have ended are looked for among so many, and as many again as were open then
+KEPT = 64
 #: seconds that a timer may be found early by, since times are sums of floats
 EARLY = 1e-6
 
@@ -84,13 +87,22 @@ class SteppedLoop:
         self._until = 0.0
         self._wake_at = float("inf")
         #: the loop knows tasks by weak references only
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._look_at = KEPT
+        #: of the caller of the step that runs
+        self._context: contextvars.Context | None = None
 
     def start(self, call: Coroutine[Any, Any, None]) -> None:
-        """Run this as a task, from the next step on. What it raises is lost: it must see to that itself."""
-        task = self._loop.create_task(call, name=CALL)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        """Run this as a task, from the next step on, or in the step that runs. What it raises is lost: it must see to that itself."""
+        if self._context is None:
+            task = self._loop.create_task(call, name=CALL)
+        else:  # not with what the task that calls this has set
+            task = self._context.run(self._loop.create_task, call, name=CALL)
+        # A callback of each that ends would take a round of the loop.
+        if len(self._tasks) >= self._look_at:
+            self._tasks = [task for task in self._tasks if not task.done()]
+            self._look_at = KEPT + 2 * len(self._tasks)
+        self._tasks.append(task)
         self._wake_at = 0.0
 
     def step(self, seconds: float) -> bool:
@@ -131,9 +143,11 @@ class SteppedLoop:
         # In a notebook all code runs within a loop, which knows nothing of this one.
         if outer is not None:
             asyncio._set_running_loop(None)
+        self._context = contextvars.copy_context()
         try:
             self._loop.run_forever()
         finally:
+            self._context = None
             if outer is not None:
                 asyncio._set_running_loop(outer)
 

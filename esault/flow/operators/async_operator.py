@@ -44,6 +44,8 @@ class AsyncOperator(Operator):
         self.cancelling = False
         #: calls of `close` that have not ended
         self.closing = 0
+        #: told of a call that has ended, within a step of the loop
+        self.on_end: Callable[[Call], None] | None = None
 
     def tuple_call(self, batch: Any, input: int, key: Any, value: Any, id: str | None) -> Call:
         """The call for one tuple of `batch`."""
@@ -105,6 +107,8 @@ class AsyncOperator(Operator):
         if call.then is not None:
             call.then()
         self.ended.append(call)
+        if self.on_end is not None and self.failure is None:
+            self.on_end(call)
 
     def settle(self) -> None:
         """Before the tuples of calls that have ended are acked: what was kept of them is durable. Raises UserError."""

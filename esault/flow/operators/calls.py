@@ -32,6 +32,7 @@ class Call:
         "alone",
         "batch",
         "emitted",
+        "followed",
         "hook",
         "id",
         "input",
@@ -81,6 +82,8 @@ class Call:
         self.emitted: list[tuple[str, Any, Any]] = []
         #: it has ended: nothing may be emitted any more
         self.over = False
+        #: the next one of its name has begun in its place
+        self.followed = False
         #: in the order in which they were added
         self.number = 0
 
@@ -155,11 +158,28 @@ class Calls:
             self._open.add(call.name)
         return call
 
+    def follow(self, call: Call) -> Call | None:
+        """Begin the next one of its name in the place of one that has ended; None where there is none, or others wait for room.
+
+        The results of the one before are taken later, as those of others are.
+        """
+        behind = None if call.name is FREE else self._behind.get(call.name)
+        if not behind or self._ready or self._alone:
+            return None
+        call.followed = True
+        following = behind.popleft()
+        self.waiting -= 1
+        if following.hook == "process":
+            self.rows -= 1
+        return following
+
     def over(self, call: Call) -> None:
         """It has ended and its results were taken."""
-        self.open -= 1
         if call.hook != "process":
             self.hooks -= 1
+        if call.followed:
+            return
+        self.open -= 1
         self._alone = self._alone and not call.alone
         if call.name is not FREE:
             self._open.discard(call.name)

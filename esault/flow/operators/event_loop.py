@@ -12,7 +12,7 @@ class EventLoop(Protocol):
     """Runs in the thread that calls `step`."""
 
     def start(self, call: Coroutine[Any, Any, None]) -> None:
-        """Run this as a task, from the next step on."""
+        """Run this as a task, from the next step on, or in the step that runs."""
         ...
 
     def step(self, seconds: float) -> bool:

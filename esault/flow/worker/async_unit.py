@@ -72,6 +72,10 @@ class AsyncSubUnit(BoltSubUnit):
         self._busy_at = environment.clock()
         #: when what closes is not waited for any more; None: it does not stop
         self._stop_by: float | None = None
+        #: a call may begin where the one before it has ended, within a step of the loop
+        self._follows = False
+        #: nothing is ready: what is open has to be waited for
+        self._waits = False
         super().__init__(build, plan, environment)
         self.reader.open_batches = self._batches
         self.ending.open_calls = self.calls
@@ -80,6 +84,7 @@ class AsyncSubUnit(BoltSubUnit):
         made = super()._make(environment)
         assert isinstance(made, AsyncOperator)
         made.attach(self.calls, self.loop)
+        made.on_end = self._follow
         return made
 
     # the loop ----------------------------------------------------------------------------------
@@ -97,20 +102,42 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _turn(self) -> bool:
         # Also while nothing can be sent: timers and answers of calls that are open must not wait for that.
+        more = self._step()
+        self._waits = False
+        worked = super()._turn()
+        return more or (worked and not (self._waits and self._at_rest))
+
+    @property
+    def _at_rest(self) -> bool:
+        """Return whether results that were taken leave nothing to be done at once by what looks at them in a turn."""
+        looked_at = self.watermarks is not None or self.reader.alignment.number is not None or self.changes.active
+        return not (looked_at or self.acks) and self.lifecycle.phase is Phase.RUNNING
+
+    def _step(self) -> bool:
+        """Run what is ready, and calls behind it while nothing stands against that; whether there may be more at once."""
+        free = self.rate_limit.cap is None and not self._pausing and self.lifecycle.phase.works
+        self._follows = free and not self.outputs.blocked
         more = self.loop.step(LONGEST_STEP)
-        return super()._turn() or more
+        self._follows = False
+        return more
 
     def _next(self, now: float, more: bool) -> bool:
-        took = self._take_results(now)
-        began = self._begin(now)
-        if began:
-            more = self.loop.step(LONGEST_STEP) or more
-            took = self._take_results(self.clock()) or took
-        if took or began:
-            return True
-        if not self.reader.inbox and not self.calls:
+        worked, ready, until = False, False, now + LONGEST_STEP
+        while True:
+            worked = self._take_results(now) or worked
+            if now > until or self.outputs.blocked:
+                ready = True
+                break
+            if not self._begin(now):
+                break
+            worked = True
+            ready = self._step()
+            now = self.clock()
+        if not worked and not self.reader.inbox and not self.calls:
             self._check_ended()
-        return more or self.writer.snapshot is not None
+        more = more or ready or self.writer.snapshot is not None
+        self._waits = not more and self.calls.open > 0
+        return worked or more
 
     def _begin(self, now: float) -> int:
         """Begin the calls that may begin, and return how many there were."""
@@ -124,14 +151,24 @@ class AsyncSubUnit(BoltSubUnit):
             call = calls.next()
             if call is None:
                 break
-            if call.hook == "process":
-                if self.writer.snapshot is not None or self.writer.dirty is not None:
-                    self.writer.process((call.name,))
-                self.reader.backlog -= 1
-                self._begun += 1
-            self.loop.start(call.owner.call(call))
+            self._start(call)
             began += 1
         return began
+
+    def _start(self, call: Call) -> None:
+        if call.hook == "process":
+            if self.writer.snapshot is not None or self.writer.dirty is not None:
+                self.writer.process((call.name,))
+            self.reader.backlog -= 1
+            self._begun += 1
+        self.loop.start(call.owner.call(call))
+
+    def _follow(self, call: Call) -> None:
+        """Begin what waits for this call alone: a turn for each of many calls of one key costs more than they do."""
+        if self._follows:
+            following = self.calls.follow(call)
+            if following is not None:
+                self._start(following)
 
     def _take_batch(self) -> bool:
         """Take a batch from the inbox; False if there is none, or too many tuples wait for their calls."""

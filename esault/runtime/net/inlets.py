@@ -240,8 +240,8 @@ class Inlets:
         """`wait` ends when this can be read, too."""
         self._poll.register(also, select.EPOLLIN)
 
-    def wait(self, seconds: float, data: bool) -> None:
-        """Until something comes in, or so long. `data`: whether data counts."""
+    def wait(self, seconds: float, data: bool) -> bool:
+        """Until something comes in, or so long; False where nothing has. `data`: whether data counts."""
         if data != self._with_data:
             self._with_data = data
             if data:
@@ -249,11 +249,10 @@ class Inlets:
             else:
                 self._poll.unregister(self.data)
         if seconds <= 0:
-            return
+            return True  # it was not looked
         if seconds < SHORT and self._exactly:
-            select.select([self._poll], [], [], seconds)
-        else:
-            self._poll.poll(seconds, 1)
+            return bool(select.select([self._poll], [], [], seconds)[0])
+        return bool(self._poll.poll(seconds, 1))
 
     def mend(self) -> None:
         """Make files again that another program has removed, and say so."""

@@ -228,6 +228,7 @@ class SubUnitLoop(DataLoop):
         core.outbox.clear()
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         lease, look_at = self.lease, 0.0
+        came = True  # something may have come in
         while not core.stopped:
             if lease is not None and not lease.holds():
                 self._stand_still(lease)
@@ -241,9 +242,11 @@ class SubUnitLoop(DataLoop):
                     core.close()
                     return core.spout if isinstance(core, SpoutSubUnit) else None
                 core.handle(message)
-            if core.may_read:
-                inlets.data.read(core.read)
-            inlets.express.read(core.read)
+            if came:
+                if core.may_read:
+                    inlets.data.read(core.read)
+                inlets.express.read(core.read)
+            came = True
             wire.retry()
             worked, until = False, self.clock() + LONGEST_TURNS
             if until > look_at:
@@ -259,8 +262,9 @@ class SubUnitLoop(DataLoop):
                 core.outbox.clear()
             if worked or self.messages:
                 continue
-            inlets.wait(min(core.next_at - self.clock(), LONGEST_WAIT), core.may_read)
-            self._waker.clear()
+            came = inlets.wait(min(core.next_at - self.clock(), LONGEST_WAIT), core.may_read)
+            if came:
+                self._waker.clear()
         self.say(*core.outbox)
         core.close()
         return None

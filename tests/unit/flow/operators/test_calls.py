@@ -26,6 +26,24 @@ def test_one_of_a_key_at_a_time_and_so_many_in_all():
     assert calls.next() is rows[1]
 
 
+def test_one_that_has_ended_is_followed_by_the_next_of_its_key_where_no_other_waits_for_room():
+    calls = Calls(1)
+    rows = [call(k) for k in "aaab"]
+    for row in rows[:2]:
+        calls.add(row)
+    assert calls.next() is rows[0]
+    assert calls.follow(rows[0]) is rows[1]
+    assert (calls.open, calls.waiting) == (1, 0)
+    calls.over(rows[0])  # its results are taken
+    assert calls.open == 1
+    assert calls.busy("a")
+    for row in rows[2:]:
+        calls.add(row)
+    assert calls.follow(rows[1]) is None
+    calls.over(rows[1])
+    assert calls.next() is rows[3]
+
+
 def test_what_has_no_key_stands_in_nobodys_way():
     calls = Calls(3)
     for _ in range(4):
@@ -51,6 +69,8 @@ def test_nothing_begins_beside_one_that_must_be_alone():
             st.tuples(st.just("hook"), st.sampled_from("abc")),
             st.tuples(st.just("begin"), st.none()),
             st.tuples(st.just("over"), st.integers(0, 9)),
+            st.tuples(st.just("follow"), st.integers(0, 9)),
+            st.tuples(st.just("taken"), st.none()),
             st.tuples(st.just("recall"), st.none()),
         ),
         max_size=80,
@@ -59,6 +79,7 @@ def test_nothing_begins_beside_one_that_must_be_alone():
 )
 def test_calls_of_a_key_are_made_in_order_and_counts_are_right(steps, most):
     calls, opened, done, waiting, number = Calls(most), [], [], [], 0
+    followed: list = []  # ended, and not taken
 
     def begin():
         found = calls.next()
@@ -80,6 +101,18 @@ def test_calls_of_a_key_are_made_in_order_and_counts_are_right(steps, most):
             ended = opened.pop(argument % len(opened))
             calls.over(ended)
             done.append(ended)
+        elif what == "follow" and opened:
+            at = argument % len(opened)
+            behind = [each for each in waiting if each.name == opened[at].name]
+            others = any(each.name not in {other.name for other in opened} for each in waiting)
+            found = calls.follow(opened[at])
+            assert found is (behind[0] if behind and not others else None)
+            if found is not None:
+                waiting.remove(found)
+                followed.append(opened[at])
+                opened[at] = found
+        elif what == "taken" and followed:
+            calls.over(followed.pop(0))
         elif what == "recall":
             back = calls.recall()
             assert back == [each for each in waiting if each.hook == "process"]
@@ -88,8 +121,10 @@ def test_calls_of_a_key_are_made_in_order_and_counts_are_right(steps, most):
         assert len(names) == len(set(names)) <= most
         assert (calls.open, calls.waiting) == (len(opened), len(waiting))
         assert calls.rows == sum(each.hook == "process" for each in waiting)
-        assert calls.hooks == sum(each.hook != "process" for each in (*opened, *waiting))
+        assert calls.hooks == sum(each.hook != "process" for each in (*opened, *waiting, *followed))
         assert {each.name for each in (*opened, *waiting)} == set(calls.names)
+    for each in followed:
+        calls.over(each)
     while calls:
         if begin() is None:
             calls.over(opened.pop())
