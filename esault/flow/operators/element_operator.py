@@ -9,6 +9,7 @@ from typing import Any
 from esault.errors import StateError
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.elements import Elements
+from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.idle import IdleSweep
 from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.memory_bound import MemoryBound
@@ -33,6 +34,10 @@ class ElementOperator(KeyedOperator):
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         by_clock = plan.expire_after if plan.expire_by == "processing" else None
         self._expiry = IdleSweep(by_clock, now, generations=4) if by_clock else None
+        #: of objects that are all of one class
+        self._hot = (
+            HotLoop(self.emitter, keyed=True) if type(self) is ElementOperator and self._cls is not None else None
+        )
         #: each row is a call of `_process`
         self._row_by_row = self._careful or self._partial or bool(plan.times)
         if why_not_on_disk(plan) is None:
@@ -52,8 +57,13 @@ class ElementOperator(KeyedOperator):
             self._run_careful(lambda key, value: self._process(stream, key, value), keys, values, ids)
         else:
             key: Any = None
+            hot = self._hot
+            if hot is not None and not hot.ready(self._cls, len(keys), ids is not None):  # type: ignore[arg-type]
+                hot = None
             try:
-                if ids is None:
+                if hot is not None:
+                    hot.run(elements, keys, values, ids)
+                elif ids is None:
                     for key, value in zip(keys, values):
                         elements[key].process(key, value)
                 elif (emitted := self.emitter.only_column) is not None:
@@ -73,7 +83,7 @@ class ElementOperator(KeyedOperator):
             except StateError as error:
                 raise UserError(str(error)) from error
             except BaseException as error:
-                raise self._fail(error, key, "process") from error
+                raise self._fail(error, key if hot is None else hot.key(keys), "process") from error
         if self._used is not None:
             self._used.update(names_of(keys))
         if self.memory is not None and self.memory.most is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from esault.errors import StateError
 from esault.flow.operators.derived_class import maker
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
+from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.operator import STOPPING, Operator, by_stream
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
@@ -43,6 +44,7 @@ class ObjectOperator(Operator):
             type(self.object).emit = emitter.function()
 
         emitter.on_trusted = trusted
+        self._hot = HotLoop(emitter, keyed=False) if type(self) is ObjectOperator else None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if self._by_stream:
@@ -51,10 +53,14 @@ class ObjectOperator(Operator):
         elif self._careful:
             self._run_careful(self.object.process, keys, values, ids)
         else:
-            process = self.object.process
+            process, hot = self.object.process, self._hot
+            if hot is not None and not hot.ready(type(self.object), len(keys), ids is not None):
+                hot = None
             key: Any = None
             try:
-                if ids is None:
+                if hot is not None:
+                    hot.run(self.object, keys, values, ids)
+                elif ids is None:
                     for key, value in zip(keys, values):
                         process(key, value)
                 elif (emitted := self.emitter.only_column) is not None:
@@ -72,7 +78,7 @@ class ObjectOperator(Operator):
             except STOPPING:
                 raise
             except BaseException as error:
-                raise self._fail(error, key, "process") from error
+                raise self._fail(error, key if hot is None else hot.key(keys), "process") from error
         if not self._tried_state:
             self._try_state()
 

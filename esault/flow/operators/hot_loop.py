@@ -1,0 +1,66 @@
+"""The place of a bolt's calls where there are many: the loop with its `process` written out, once that is worth it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from operator import length_hint
+from typing import Any
+
+from esault.flow.operators.emitter import Emitter
+from esault.topology.process_loop import ProcessLoop, process_loop
+
+__all__ = ["HOT", "HotLoop"]
+
+#: tuples of a unit until it is written out, which takes as long as it saves with some ten thousand
+HOT = 20_000
+
+
+class HotLoop:
+    """Runs batches of one class's objects, when `ready`."""
+
+    def __init__(self, emitter: Emitter, keyed: bool) -> None:
+        """`keyed`: there is one object per key, and no one object."""
+        self._emitter = emitter
+        self._keyed = keyed
+        self._left = HOT
+        self._loop: ProcessLoop | None = None
+        self._asked = False
+        #: of the batch that runs
+        self._rows: Any = iter(())
+
+    def ready(self, cls: type[Any], count: int, with_ids: bool) -> bool:
+        """Return whether `run` may take the place of the calls for a batch of so many tuples."""
+        if self._left > 0:
+            self._left -= count
+            return False
+        if not self._asked:
+            if not self._emitter.trusted:
+                return False
+            self._asked = True
+            self._loop = process_loop(cls) if type(self._emitter) is Emitter else None
+        loop = self._loop
+        if loop is None or not loop.stands_for(cls.process) or (with_ids and self._emitter.only_column is None):
+            return False
+        # What follows calls and lines is to see them as they are.
+        return sys.gettrace() is None and sys.getprofile() is None
+
+    def run(self, objects: Any, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
+        """Process a batch; `objects`: the object, or those by key. What the user's code raises comes as it is."""
+        assert self._loop is not None
+        emitter, out = self._emitter, self._emitter.outs[""]
+        rows = self._rows = iter(keys)
+        lengths: list[int] = []
+        loop = self._loop.loop(self._keyed, ids is not None)
+        try:
+            loop(zip(rows, values), objects, out.keys, out.values, lengths)
+        except BaseException as error:
+            self._loop.between(error)
+            raise
+        if ids is not None:
+            lengths.append(len(out.keys))
+            emitter.name_each(ids, lengths[1:])
+
+    def key(self, keys: Sequence[Any]) -> Any:
+        """Return the key of the tuple that raised."""
+        return keys[len(keys) - length_hint(self._rows) - 1]

@@ -1,0 +1,138 @@
+"""Bolts whose `process` is written out once there are many tuples: what comes out, what is said of errors, and where it is called all the same."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from esault import Bolt, Topology, TopologyFailed, by_key, shuffle
+from esault.flow.operators import hot_loop
+from esault.flow.operators.hot_loop import HotLoop
+from esault.messages.settings import Settings
+from esault.sinks import Collect
+from esault.sources import Items
+from esault.testing import LocalRuntime
+
+SETTINGS = Settings(checked_emits=0, watch_values=False, reload_state=False, root_rows=50, chaining=True)
+
+
+class Pairs(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+        if value % 2:
+            self.emit(key, value / (value - 501))
+
+
+class Sums(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+
+
+class Needs(Bolt):
+    def __init__(self):
+        raise LookupError("no such thing")
+
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Ids(Collect):
+    wants_id = True
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """Sizes of the batches that ran written out."""
+    monkeypatch.setattr(hot_loop, "HOT", 100)
+    seen: list = []
+    ready = HotLoop.ready
+
+    def noted(self, cls, count, with_ids):
+        found = ready(self, cls, count, with_ids)
+        if found:
+            seen.append(count)
+        return found
+
+    monkeypatch.setattr(HotLoop, "ready", noted)
+    return seen
+
+
+def run(rows, sink=Collect, bolt=Sums, first=Pairs, chaining=True):
+    t = Topology("hot")
+    pairs = t.spout("rows", Items(rows)).bolt("pairs", first, grouping=shuffle())
+    pairs.bolt("sums", bolt, grouping=by_key()).sink("out", sink())
+    local = LocalRuntime(t, settings=replace(SETTINGS, chaining=chaining))
+    local.run_until_drained()
+    return local
+
+
+@pytest.mark.parametrize("chaining", [False, True])
+@pytest.mark.parametrize("sink", [Collect, Ids])
+def test_what_comes_out_is_what_calls_put_out(batches, monkeypatch, sink, chaining):
+    rows = [(f"k{i % 7}", i) for i in range(500)]
+    written = run(rows, sink, chaining=chaining)
+    assert sum(batches) > 800
+    batches.clear()
+    monkeypatch.setattr(hot_loop, "HOT", 10**9)
+    called = run(rows, sink, chaining=chaining)
+    assert not batches
+    assert written.emitted("sums") == called.emitted("sums")
+    assert written.emitted("pairs") == called.emitted("pairs")
+    units = [{name: unit.tuples_in for name, unit in local.report().units.items()} for local in (written, called)]
+    assert units[0] == units[1]
+    if sink is Ids:
+        ids = [sorted((row.id, row.key, row.value) for row in local.landed("out")) for local in (written, called)]
+        assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("chaining", [False, True])
+def test_an_error_names_the_key_and_the_users_line(batches, chaining):
+    rows = [(f"k{i}", i) for i in range(600)]
+    with pytest.raises(TopologyFailed) as failed:
+        run(rows, chaining=chaining)
+    said = str(failed.value)
+    assert "unit 'pairs', process, key 'k501': ZeroDivisionError" in said
+    assert "self.emit(key, value / (value - 501))" in said
+    assert "esault/flow" not in said
+    assert sum(batches) > 400
+
+
+def test_an_object_that_cannot_be_made_is_said_as_that(batches):
+    made: list = []
+
+    class Some(Needs):
+        def __init__(self):
+            made.append(0)
+            if len(made) > 300:
+                super().__init__()
+
+    with pytest.raises(TopologyFailed) as failed:
+        run([(f"k{i}", 2 * i) for i in range(400)], bolt=Some)
+    said = str(failed.value)
+    assert "unit 'sums', __init__, key 'k" in said
+    assert 'raise LookupError("no such thing")' in said
+    assert "in process" not in said
+    assert batches
+
+
+def test_what_follows_lines_or_calls_sees_them(batches):
+    calls: list = []
+    before = sys.getprofile()
+
+    def noted(frame, event, argument):
+        if event == "call" and frame.f_code is Sums.process.__code__:
+            calls.append(0)
+
+    sys.setprofile(noted)
+    try:
+        run([("k", 2 * i) for i in range(300)])
+    finally:
+        sys.setprofile(before)
+    assert len(calls) == 300
+    assert not batches
