@@ -111,6 +111,8 @@ class Gone:
     incarnation: int
     #: it died when its unit was ending: it has no successor
     last: bool = False
+    #: it died, and its successor is to come
+    succeeded: bool = False
 
 
 @value_class(frozen=True)

@@ -221,7 +221,7 @@ class SenderRegistry(Component):
             self._switching.pop(sender, None)
             for record in self._state.subs.values():
                 if record.built is not None:
-                    self._state.tell(record.incarnation, Gone(sender, message.last))
+                    self._state.tell(record.incarnation, Gone(sender, message.last, succeeded=not message.last))
             self._check_settled()
             self._state.say(MayEnd(), now)
         self._tabled.discard(sender)

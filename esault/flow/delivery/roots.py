@@ -10,7 +10,7 @@ It is one module of over 300 lines: opening, marking and replaying share one acc
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from esault.flow.channel.frame import REGISTER, Root
@@ -46,6 +46,7 @@ class OpenRoot:
         "processed",
         "queued",
         "rows",
+        "times",
     )
 
     def __init__(self, number: int, payload: Payload, due: float, position: Any, opened: float) -> None:
@@ -63,6 +64,8 @@ class OpenRoot:
         self.done = False
         #: it waits for its replay already
         self.queued = False
+        #: how far event time had come before it, by the receiving unit; see `Roots.held`
+        self.times: Mapping[str, float] | None = None
 
 
 class Roots:
@@ -103,6 +106,8 @@ class Roots:
         self.committed: Any = None
         #: with checkpoints: no ack came for a root for `replay_after` seconds
         self.stalled = False
+        #: says how far event time has come here; None: no receiver asks
+        self.times: Callable[[], Mapping[str, float]] | None = None
         self.emitted = 0
         self.acked = 0
         self.replayed = 0
@@ -150,6 +155,11 @@ class Roots:
         """Return number and opening of the oldest root that is not processed; None: there is none."""
         return next(((root.number, root.opened) for root in self._order if not root.processed), None)
 
+    @property
+    def held(self) -> Mapping[str, float] | None:
+        """Event time before the oldest root that is not done, by the receiving unit: its tuples may come again. None: there is none."""
+        return self._order[0].times if self._order else None
+
     def reserve(self) -> Root:
         """Return the name of the next root, which is opened by `adopt`."""
         self._next += 1
@@ -166,6 +176,8 @@ class Roots:
     def _enter(self, root: OpenRoot) -> None:
         self._open[root.number] = root
         self._order.append(root)
+        if self.times is not None:
+            root.times = self.times()
         self._pending += 1
         self._pending_rows += root.rows
 

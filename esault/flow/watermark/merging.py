@@ -27,7 +27,7 @@ def word(body: Any) -> Word | None:
 class _Sender:
     """The words of one channel."""
 
-    __slots__ = ("behind", "held", "idle", "incarnation", "value", "words")
+    __slots__ = ("awaited", "behind", "held", "idle", "incarnation", "over", "value", "words")
 
     def __init__(self, incarnation: int) -> None:
         self.incarnation = incarnation
@@ -36,6 +36,10 @@ class _Sender:
         #: it was idle and came back behind what had been passed by then: it is left out until it has caught up
         self.behind = False
         self.held = 0
+        #: it is dead, and its successor is not known here: what it has not said holds back, since its rows come again
+        self.awaited = False
+        #: all that it said has been taken
+        self.over = False
         #: what waits for another sender's word
         self.words: deque[Word] = deque()
 
@@ -59,17 +63,24 @@ class Merging:
         self._unread: deque[tuple[int, int, Word]] = deque()
 
     def add(self, sender: int, number: int) -> None:
-        """A new channel of a sender; nothing is known of it yet."""
+        """A new channel of a sender; nothing is known of it yet, so that it holds back in place of one that it may succeed."""
+        for before, each in list(self._senders.items()):
+            if each.awaited:
+                each.awaited = False
+                if each.over:
+                    del self._senders[before]
+                break
         self._senders[number] = _Sender(sender)
 
     def read(self, ticket: int, number: int, said: Word) -> None:
         """A word was read, which counts when `ticket` batches have been taken."""
         self._unread.append((ticket, number, said))
 
-    def gone(self, ticket: int, sender: int, but: int = 0) -> None:
-        """No channel of this sender brings more, but for the one of that number."""
+    def gone(self, ticket: int, sender: int, but: int = 0, awaited: bool = False) -> None:
+        """No channel of this sender brings more, but for the one of that number. `awaited`: it has a successor, which is to come."""
         for number, each in self._senders.items():
             if each.incarnation == sender and number != but:
+                each.awaited = awaited
                 self.read(ticket, number, DONE)
 
     def wait(self, ticket: int) -> None:
@@ -121,7 +132,9 @@ class Merging:
                     said = sender.words.popleft()
                     more = True
                     if said is DONE:
-                        del self._senders[number]
+                        sender.over = True
+                        if not sender.awaited:
+                            del self._senders[number]
                         break
                     was_out = sender.idle or sender.behind
                     sender.value, sender.idle, held = said[:3]

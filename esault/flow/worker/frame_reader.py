@@ -36,6 +36,7 @@ from esault.flow.worker.probes import Probes
 from esault.flow.worker.watermarks import Watermarks
 from esault.messages.change import EndRead
 from esault.messages.control import Broken, Build
+from esault.messages.delivery import Delivery
 from esault.payload.codec import Codec
 
 __all__ = ["FrameReader"]
@@ -59,7 +60,8 @@ class FrameReader:
     ) -> None:
         """`say` takes messages for the unit."""
         self._incarnation = build.incarnation
-        self._exactly = build.settings.delivery == "eo"
+        self._exactly = build.settings.delivery is Delivery.EXACTLY_ONCE
+        self._comes_again = build.settings.delivery is Delivery.AT_LEAST_ONCE
         self._most_bytes = build.settings.inbox_bytes
         self._aligned = build.settings.aligned_checkpoint_timeout
         self._roots = roots
@@ -257,11 +259,12 @@ class FrameReader:
             self._watermarks.merging.add(sender, number)
             self._watermarks.merging.gone(self.ticket, sender, but=number)
 
-    def gone(self, sender: int, last: bool) -> None:
-        """Forget a sender that is dead or has left; `last`: it counts as one that has ended."""
+    def gone(self, sender: int, last: bool, succeeded: bool = False) -> None:
+        """Forget a sender that is dead or has left; `last`: it counts as one that has ended, `succeeded`: another takes its place."""
         self.senders.gone(sender, last)
         if self._watermarks is not None:
-            self._watermarks.merging.gone(self.ticket, sender)
+            # With checkpoints all go back together, and nothing comes again by itself.
+            self._watermarks.merging.gone(self.ticket, sender, awaited=succeeded and self._comes_again)
         if self.handover is not None:
             self.handover.gone(sender)
         self._pass_fences()

@@ -247,7 +247,7 @@ class SpoutSubUnit(SubUnit):
         assert self.watermarks is not None
         quiet = self._pace.resting and self._closed_at is None
         # What a source has given may come again until it is done.
-        self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count)
+        self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count, self.roots.held)
 
     def _close_objects(self) -> None:
         try:

@@ -128,6 +128,9 @@ class SubUnit:
             environment.pause,
         )
         self.watermarks = watermarks(plan, self.outputs)
+        if self.watermarks is not None and build.settings.delivery is Delivery.AT_LEAST_ONCE:
+            # Nothing passes what may be sent again. With checkpoints all go back together, event time too.
+            self.roots.times = self.watermarks.times
         self.probes = Probes(build.incarnation, build.epoch, build.probes, wire, self.codec, self.counters)
         self.reader = FrameReader(build, self.codec, self.roots, self.probes, self.watermarks, clock, say)
         #: takes a frame from either socket
@@ -205,7 +208,7 @@ class SubUnit:
         self.outbox.append(Added(self.incarnation, tuple(sender for sender, _ in message.senders)))
 
     def _on_gone(self, message: Gone) -> None:
-        self.reader.gone(message.incarnation, message.last)
+        self.reader.gone(message.incarnation, message.last, message.succeeded)
 
     def _on_connect(self, message: Connect) -> None:
         for table in message.tables:
@@ -364,7 +367,7 @@ class SubUnit:
 
     def _tell_watermark(self, now: float) -> None:
         assert self.watermarks is not None
-        self.watermarks.tell(now, not self.reader.unfinished, False)
+        self.watermarks.tell(now, not self.reader.unfinished, False, self.roots.held)
 
     def _report(self, now: float) -> float:
         self.outbox.append(self.status())

@@ -65,8 +65,22 @@ class WatermarkSender:
         self._told = None
         self._next = now
 
-    def tell(self, now: float, own: tuple[float, bool], quiet_since: float | None, ended: bool) -> None:
-        """Tell all receivers, if there is news and it is time. `own`: this sub-unit's watermark, and whether it is idle."""
+    def times(self) -> dict[str, float]:
+        """Return how far event time has come, by the receiving unit, held back or not."""
+        return dict(self._said)
+
+    def tell(
+        self,
+        now: float,
+        own: tuple[float, bool],
+        quiet_since: float | None,
+        ended: bool,
+        held: Mapping[str, float] | None = None,
+    ) -> None:
+        """Tell all receivers, if there is news and it is time. `own`: this sub-unit's watermark, and whether it is idle.
+
+        `held`: what no receiver may be told to be past, since rows from there on may come again.
+        """
         words: dict[str, _Said] = {}
         self.wake_at = END_OF_TIME
         fences = tuple(self._news.items())
@@ -76,6 +90,8 @@ class WatermarkSender:
                 value, idle = BEGINNING, False
             elif ended:
                 value = END_OF_TIME
+            elif held is not None:
+                value, idle = min(value, held.get(target, BEGINNING)), False
             words[target] = (value, idle, self._held, fences)
         if words == self._told and self._channels is self._outputs.channels:
             return

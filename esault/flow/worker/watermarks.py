@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from esault.flow.send.outputs import Outputs
 from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
@@ -93,15 +93,22 @@ class Watermarks:
 
     # what goes out -----------------------------------------------------------------------------
 
-    def tell(self, now: float, quiet: bool, ended: bool) -> None:
-        """Tell receivers what is to be told; `quiet`: there is nothing to read, `ended`: there never will be."""
+    def times(self) -> dict[str, float]:
+        """Return how far event time has come, by the receiving unit."""
+        return {} if self._telling is None else self._telling.times()
+
+    def tell(self, now: float, quiet: bool, ended: bool, held: Mapping[str, float] | None = None) -> None:
+        """Tell receivers what is to be told; `quiet`: there is nothing to read, `ended`: there never will be.
+
+        `held`: event time from which on rows may come again, by the receiving unit.
+        """
         if not quiet:
             self._quiet_since = None
         elif self._quiet_since is None:
             self._quiet_since = now
         if self._telling is not None:
             idle = self.merging.idle and self.passed >= self.merging.current
-            self._telling.tell(now, (self.passed, idle), self._quiet_since, ended)
+            self._telling.tell(now, (self.passed, idle), self._quiet_since, ended, held)
 
     def over(self, now: float) -> None:
         """Say that nothing will ever come from here."""

@@ -99,7 +99,7 @@ def test_a_gap_of_somebody_who_is_gone_is_nothing(who):
 def test_a_dead_sender_counts_as_ended_and_its_successor_is_waited_for():
     one = OneUnit().running()
     one.say(Unregister(SENDER))
-    assert [(to, m) for to, m in one.sent(Gone)] == [(1, Gone(SENDER)), (2, Gone(SENDER))]
+    assert [(to, m) for to, m in one.sent(Gone)] == [(to, Gone(SENDER, succeeded=True)) for to in (1, 2)]
     assert one.unit.senders.expecting
     one.say(Ended(1), Ended(2))
     assert not one.unit.finishing

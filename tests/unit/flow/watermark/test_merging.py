@@ -219,3 +219,44 @@ def test_it_is_never_ahead_of_anyone_who_counts(events):
             most = max((v for v, _ in told.values()), default=before)
         assert made.current == max(before, most)
         before = made.current
+
+
+def test_a_dead_sender_holds_back_until_its_successor_has_said_more():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0)
+    made.gone(0, RIGHT, awaited=True)
+    assert said(made, LEFT, 9.0) == 3.0
+    made.add(3, 13)
+    assert said(made, LEFT, 10.0) == 3.0
+    assert said(made, 3, 4.0) == 4.0
+    assert said(made, 3, 20.0) == 10.0
+
+
+def test_a_successor_that_comes_before_the_last_rows_are_taken_is_waited_for_as_well():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0)
+    made.gone(7, RIGHT, awaited=True)
+    made.add(3, 13)
+    made.read(7, 11, (9.0, False, 0, (), 0))
+    made.through(7, False)
+    assert made.current == 3.0
+    assert said(made, 3, 6.0) == 6.0
+
+
+def test_one_that_ended_or_was_idle_when_it_died_holds_nothing_back():
+    for last in ((math.inf, False), (3.0, True)):
+        made = merging(LEFT, RIGHT)
+        said(made, LEFT, 5.0)
+        made.read(0, 12, (*last, 0, (), 0))
+        made.gone(0, RIGHT, awaited=True)
+        assert said(made, LEFT, 9.0) == 9.0
+
+
+def test_one_that_left_in_order_is_not_waited_for():
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0)
+    made.gone(0, RIGHT)
+    assert said(made, LEFT, 9.0) == 9.0
