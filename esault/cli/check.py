@@ -51,6 +51,8 @@ def command(
     from esault.topology.drawing import mermaid as draw_mermaid
     from esault.topology.lost_time import lost_times
     from esault.topology.timeless_timers import timeless_timers
+    from esault.topology.unkept_attributes import unkept_attributes
+    from esault.topology.unused_ticks import unused_ticks
 
     place = place_of(topology)
     built = place.build(params_of(place, settings))
@@ -74,7 +76,13 @@ def command(
         from esault.runtime.session.session import check_plan
 
         check_plan(plan, sys.maxsize, {})
-    warnings = [*misfits(plan), *lost_times(plan), *timeless_timers(plan)]
+    warnings = [
+        *misfits(plan),
+        *lost_times(plan),
+        *timeless_timers(plan),
+        *unkept_attributes(plan),
+        *unused_ticks(plan),
+    ]
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if not mermaid:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
@@ -17,28 +18,38 @@ __all__ = ["check_versions", "needed", "relative", "ship", "unload"]
 
 #: files and bytes; more is no topology but a home folder
 MOST_FILES, MOST_BYTES = 1000, 16 << 20
+#: endings of files of settings, which go along from beside the topology's file; and of what else is read from within a package
+SETTINGS = frozenset((".yaml", ".yml", ".toml", ".ini", ".cfg"))
+READ = SETTINGS | {".json", ".sql", ".csv", ".tsv", ".txt", ".xml", ".j2", ".avsc", ".proto"}
+#: of these files: how many, and bytes of one. What is more, or larger, is data, and has its place elsewhere
+MOST_READ, MOST_OF_ONE = 200, 1 << 20
 
 
 def ship(folder: str, path: str | None, module: str | None) -> tuple[ShippedFile, ...]:
-    """The Python files of a topology that is imported from `folder`, as `path` or as `module`.
+    """The Python files of a topology that is imported from `folder`, as `path` or as `module`, and small files that they may read.
 
     Of a file: itself, the modules beside it, and the packages beside it. Of a module: the module or package that it begins with,
-    none if that is installed. Raises UsageError.
+    none if that is installed. Of settings: those beside the file. Of a package: settings and what else is small and no code.
+    Raises UsageError.
     """
     root = Path(folder)
     files: list[Path] = []
+    read: list[Path] = []
     if module is not None:
         top = module.partition(".")[0]
         if (root / top).is_dir():
             files = sorted((root / top).rglob("*.py"))
+            read = _small(sorted((root / top).rglob("*")), root, READ)
         elif (root / f"{top}.py").is_file():
             files = [root / f"{top}.py"]
     else:
         assert path is not None
         files = [Path(path), *(each for each in sorted(root.glob("*.py")) if each != Path(path))]
+        read = _small(sorted(root.iterdir()), root, SETTINGS)
         for each in sorted(root.iterdir()):
             if each.is_dir() and (each / "__init__.py").is_file():
                 files += sorted(each.rglob("*.py"))
+                read += _small(sorted(each.rglob("*")), root, READ)
     if len(files) > MOST_FILES:
         raise UsageError(
             f"{folder} holds {len(files)} Python files, and {MOST_FILES} are the most that are sent to other hosts: put the topology and "
@@ -56,9 +67,28 @@ def ship(folder: str, path: str | None, module: str | None) -> tuple[ShippedFile
                 f"the Python files in {folder} take more than the {MOST_BYTES >> 20} MiB that are sent to other hosts: put the "
                 "topology and what it imports into a folder of its own"
             )
-        name = each.relative_to(root).as_posix()
-        shipped.append(ShippedFile(name, hashlib.sha256(data).hexdigest(), data))
+        shipped.append(_shipped(each.relative_to(root), data))
+    for each in read[:MOST_READ]:
+        with contextlib.suppress(OSError):  # the code that reads it will say so
+            data = each.read_bytes()
+            if len(data) <= MOST_OF_ONE and size + len(data) <= MOST_BYTES:
+                size += len(data)
+                shipped.append(_shipped(each.relative_to(root), data))
     return tuple(shipped)
+
+
+def _shipped(name: Path, data: bytes) -> ShippedFile:
+    return ShippedFile(name.as_posix(), hashlib.sha256(data).hexdigest(), data)
+
+
+def _small(files: Iterable[Path], root: Path, endings: Collection[str]) -> list[Path]:
+    """Return those files, none of them hidden, that have one of the endings and are small."""
+    found = []
+    for each in files:
+        hidden = any(part.startswith(".") for part in each.relative_to(root).parts)
+        if each.suffix in endings and not hidden and each.is_file() and each.stat().st_size <= MOST_OF_ONE:
+            found.append(each)
+    return found
 
 
 def unload(files: Iterable[ShippedFile], into: Path) -> None:
@@ -84,7 +114,8 @@ def needed(files: Sequence[ShippedFile], first: str) -> dict[str, str]:
     """
     by_top: dict[str, list[ShippedFile]] = {}
     for file in files:
-        by_top.setdefault(_top(file.path), []).append(file)
+        if file.path.endswith(".py"):
+            by_top.setdefault(_top(file.path), []).append(file)
     tops, waiting, seen = set[str](), [_top(first)], set[str]()
     while waiting:
         name = waiting.pop()

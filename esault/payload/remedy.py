@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
+from collections import defaultdict
 from typing import Any
 
 __all__ = ["known_remedy", "remedy", "type_name"]
@@ -79,7 +80,12 @@ def remedy(
 
 def known_remedy(value: Any, name: str = "value") -> str | None:
     """Return what to do about a kind that is known to be no data; None for any other."""
-    return _find(_BY_TYPE, value, name)
+    if isinstance(value, defaultdict) and getattr(value.default_factory, "__name__", "") == "<lambda>":
+        return "its default is a lambda: use defaultdict(int), defaultdict(list), or a function at the top of the file, by `def`"
+    found = _find(_BY_TYPE, value, name)
+    if found is None and type(value).__module__ == "builtins" and hasattr(type(value), "__next__"):
+        return "keep the list that it goes over, and how far it is"
+    return found
 
 
 def _find(remedies: dict[str, str], value: Any, name: str) -> str | None:

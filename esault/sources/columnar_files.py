@@ -43,7 +43,9 @@ class ColumnarFiles(SplitSource[Any, dict[str, Any]]):
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, and where the first one has not the columns."""
         arrow(type(self).__name__)
-        for name, size in list(self._files.measure(growing=self.discovery_interval is not None).items())[:1]:
+        for name, size in list(self._files.measure(growing=self.discovery_interval is not None, whole=True).items())[
+            :1
+        ]:
             self._check_file(name, size)
 
     def _check_file(self, name: str, size: int) -> None:

@@ -81,7 +81,7 @@ class CsvFiles(SplitSource[Any, dict[str, Any]]):
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read; with `every` only where a folder is missing."""
-        self._input.files.measure(growing=self.discovery_interval is not None)
+        self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
 
     def open(self, context: Context) -> None:
         """Open nothing: files are opened one by one."""
@@ -279,7 +279,7 @@ class _CsvReader(SplitReader[Any, dict[str, Any]]):
     def _failure(self, at: int, reason: str) -> SourceError:
         line = self._file.line_number(self._ends[at]) if self._ends else 1
         remedy = (
-            "correct the line"
+            "correct the line, or name another field in key= or types="
             if self._names is None
             else 'correct the line, or leave such lines out with on_bad_line="skip"'
         )

@@ -57,7 +57,7 @@ class Directory(SplitSource[str, str]):
 
     def check(self) -> None:
         """Raises SourceError where a folder is missing; with `every=None` also where there is no file, or one cannot be read."""
-        self._input.files.measure(growing=self.discovery_interval is not None)
+        self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
 
     def open(self, context: Context) -> None:
         """Open nothing: files are opened one by one."""

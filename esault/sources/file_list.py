@@ -85,12 +85,12 @@ class FileList:
                 found[name] = os.stat(name).st_size
         return found
 
-    def measure(self, growing: bool = False, wait: bool = False) -> dict[str, int]:
+    def measure(self, growing: bool = False, wait: bool = False, whole: bool = False) -> dict[str, int]:
         """The names of `find` with the files' sizes in bytes, in one pass. Raises SourceError unless there is something to read, and
         it can be read.
 
         With `growing`, files may be missing for now; the folders that they are expected in may not. `wait`: for an object store that is
-        away.
+        away. `whole`: files come whole, one after the other, so that a name without an ending is that of a folder.
         """
         found: dict[str, tuple[str, int]] = {}
         for path in self.paths:
@@ -98,7 +98,7 @@ class FileList:
             if not sizes and not growing:
                 raise SourceError(self._missing(path))
             if not sizes:
-                self._check_folder(path)
+                self._check_folder(path, whole)
             for each in sizes:
                 found.setdefault(os.path.abspath(each[0]), each)
         return dict(sorted([*found.values(), *self._objects.measure(growing, wait).items()]))
@@ -121,9 +121,10 @@ class FileList:
             return f"{path}: no file fits this glob ({where}); check the spelling, or the folder you started from"
         return f"{path}: there is no such file ({where}); check the spelling, or the folder you started from"
 
-    def _check_folder(self, path: str) -> None:
+    def _check_folder(self, path: str, whole: bool) -> None:
         """The folder that files of `path` will appear in has to be there."""
-        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        is_folder = os.path.isdir(path) or (whole and not os.path.splitext(path)[1] and not glob.has_magic(path))
+        folder = path if is_folder else os.path.dirname(path)
         while glob.has_magic(folder):
             folder = os.path.dirname(folder)
         if not os.path.isdir(folder or "."):

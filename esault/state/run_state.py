@@ -115,8 +115,8 @@ class RunState:
             return
         kept, amiss = self._dir.newest()
         assert kept is not None
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kept.completed_at))
         if not resume:
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kept.completed_at))
             raise UsageError(
                 f"{path} holds a run that did not finish (checkpoint {kept.number}, {when}): go on with --resume, begin anew with "
                 "--restart, or name another place with --state"
@@ -125,6 +125,8 @@ class RunState:
             notice(
                 f"{text}: going on from checkpoint {kept.number} instead; rows that sinks committed after it will come once more"
             )
+        if not amiss:
+            notice(f"going on from checkpoint {kept.number} in {path}, {when}")
         self.kept = replace(kept, repeats=kept.repeats or bool(amiss))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 
 from esault.errors import TopologyError
 from esault.topology.error_policy import Backoff, ErrorPolicy, dead_letter, fail, skip
@@ -17,6 +18,7 @@ __all__ = [
     "check_seconds",
     "check_streams",
     "check_types",
+    "described_span",
 ]
 
 # Names become folders, files, labels of metrics and words of the command line.
@@ -40,10 +42,16 @@ def check_name(what: str, name: object) -> str:
     return name
 
 
+def described_span(value: object) -> str:
+    """Return what stands in place of a number of seconds, and the remedy where it is known."""
+    said = f"{value!r} ({type(value).__name__})"
+    return f"{said}; write {value.total_seconds():g}" if isinstance(value, timedelta) else said
+
+
 def check_seconds(what: str, argument: str, value: object) -> float:
     """`value` as seconds: a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TopologyError(f"{what}: {argument} is a number of seconds, not {value!r} ({type(value).__name__})")
+        raise TopologyError(f"{what}: {argument} is a number of seconds, not {described_span(value)}")
     if not math.isfinite(value) or value <= 0:
         raise TopologyError(f"{what}: {argument}={value!r} must be a number of seconds above 0")
     return float(value)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from esault.errors import TopologyError
-from esault.topology.arguments import check_seconds
+from esault.topology.arguments import check_seconds, described_span
 from esault.topology.function import check_function
 from esault.value_class import value_class
 
@@ -47,7 +47,7 @@ def checked_event_time(where: str, time: Any, lateness: object, idle: object, ah
     if lateness is None:
         lateness = 0.0
     if isinstance(lateness, bool) or not isinstance(lateness, (int, float)) or not math.isfinite(lateness):
-        raise TopologyError(f"{where}: lateness is a number of seconds, not {lateness!r} ({type(lateness).__name__})")
+        raise TopologyError(f"{where}: lateness is a number of seconds, not {described_span(lateness)}")
     if lateness < 0:
         raise TopologyError(
             f"{where}: lateness={lateness!r} is below 0; it says by how many seconds a tuple may come behind newer ones, 0 if they "

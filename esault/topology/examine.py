@@ -1,4 +1,7 @@
-"""The user's classes, looked at before anything runs: mistakes that would only show, or never show, at runtime."""
+"""The user's classes, looked at before anything runs: mistakes that would only show, or never show, at runtime.
+
+It is one module of over 300 lines: bolts, spouts and sinks are looked at by the same functions, and refused in the same words.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt, takes_columns
+from esault.topology.emits import check_emits
 from esault.topology.function import accepts, is_async, is_generator
 from esault.topology.returns import returned_instead_of_emitted
 from esault.topology.sink import Sink
@@ -113,6 +117,7 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
     if getattr(cls, "on_timer", None) is not Bolt.on_timer:
         _examine_reserved(cls, unit, ("timer", "cancel_timer"))
     _examine_attributes(cls, unit)
+    check_emits(cls, unit, BatchBolt if batch else Bolt)
     _examine_returns(cls, unit, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
     if not batch:
         _examine_slots(cls, unit)
@@ -171,7 +176,18 @@ def _object_of(base: type[T], thing: object, where: str, call: str) -> T:
         raise TopologyError(f"{where}: {type(thing).__name__} is a {_base_of(type(thing))}, not a {noun}")
     raise TopologyError(
         f"{where}: {thing!r} ({type(thing).__name__}) is no {noun}; pass an object of a class derived from {base.__name__}"
+        + _in_place_of(base, thing)
     )
+
+
+def _in_place_of(base: type, thing: object) -> str:
+    """Return what does with a list or a function what its user meant by it."""
+    if base is Spout and (isinstance(thing, (list, tuple)) or inspect.isfunction(thing)):
+        given = f"{thing.__name__}" if inspect.isfunction(thing) else "[...]"
+        return f"; a list of (key, value) pairs, or a function that returns or yields them, is one by esault.sources: Items({given})"
+    if base is Sink and callable(thing):
+        return "; what is to be called for each value is a step: .map(function)"
+    return ""
 
 
 def _base_of(cls: type) -> str:

@@ -71,7 +71,10 @@ def check_function(where: str, function: object, *, takes: tuple[str, ...], gene
             f"{where}: {name_of(function)} is a bolt; write .bolt(name, {name_of(function)}, grouping=...)"
         )
     if not callable(function):
-        raise TopologyError(f"{where}: {function!r} ({type(function).__name__}) is not callable; pass a function")
+        remedy = "pass a function"
+        if isinstance(function, str) and takes[:1] == ("the value",):
+            remedy += f", such as lambda value: value[{function!r}] for a field of that name"
+        raise TopologyError(f"{where}: {function!r} ({type(function).__name__}) is not callable; {remedy}")
     if is_async(function):
         raise TopologyError(
             f"{where}: {name_of(function)} is async, which a function step cannot be; write a plain def"

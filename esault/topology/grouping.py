@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from esault.errors import TopologyError
 from esault.value_class import value_class
 
 __all__ = ["BUILT_IN", "Grouping", "Promises", "SplitKey", "broadcast", "by_key", "partial_key", "shuffle", "single"]
@@ -104,9 +105,21 @@ class SplitKey(Grouping):
         return "by_key(), hot keys split"
 
 
-def by_key() -> Grouping:
-    """One object per key; its state moves when parallelism changes."""
+def by_key(field: None = None) -> Grouping:
+    """One object per key; its state moves when parallelism changes.
+
+    No field is named: the key of a tuple is what was emitted as such, or what `key_by(...)` before the bolt says.
+    """
+    _check_no_field(field)
     return ByKey()
+
+
+def _check_no_field(field: object) -> None:
+    if field is not None:
+        of = f"value[{field!r}]" if isinstance(field, str) else "..."
+        raise TopologyError(
+            f"by_key(): the key is the tuple's, and no field is named here; say it before the bolt: .key_by(lambda value: {of})"
+        )
 
 
 def shuffle() -> Grouping:

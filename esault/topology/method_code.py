@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-__all__ = ["code_of", "codes_of_methods"]
+__all__ = ["changed_by_methods", "code_of", "codes_of_methods", "of_itself"]
+
+#: methods of containers that change them
+_CHANGING = frozenset(
+    [
+        "add",
+        "append",
+        "appendleft",
+        "clear",
+        "discard",
+        "extend",
+        "extendleft",
+        "insert",
+        "pop",
+        "popitem",
+        "popleft",
+        "remove",
+        "setdefault",
+        "sort",
+        "update",
+    ]
+)
+_STORES = frozenset(("STORE_ATTR", "DELETE_ATTR"))
+_LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+_ITEMS = frozenset(("STORE_SUBSCR", "DELETE_SUBSCR"))
 
 
 def codes_of_methods(
@@ -39,3 +65,49 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _nested(constant)
+
+
+def of_itself(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Yield (instruction, attribute) of what a method does with attributes of its first argument: `LOAD_ATTR`, `STORE_ATTR` and the like."""
+    itself = code.co_varnames[0] if code.co_argcount else "self"
+    for load, after in pairwise(dis.get_instructions(code)):
+        if not load.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")):
+            continue
+        last = load.argval[-1] if isinstance(load.argval, tuple) else load.argval
+        if last == itself and (after.opname in _LOADS or after.opname in _STORES):
+            yield after.opname, after.argval
+
+
+def changed_by_methods(
+    cls: type[Any], names: Collection[str], but: Collection[str], bases: Collection[type[Any]]
+) -> dict[str, str]:
+    """Return those of the attributes `names` that a method of the class sets or changes in place, each with the first that does.
+
+    Methods named in `but`, and those of the classes `bases`, are not looked at.
+    """
+    found: dict[str, str] = {}
+    for method, code in codes_of_methods(cls, but, bases) if names else ():
+        steps = list(dis.get_instructions(code))
+        containers = _containers(steps)
+        for step, after in zip(steps, [*steps[1:], None]):
+            if step.argval not in names:
+                continue
+            changes = after is not None and after.opname in _LOADS and after.argval in _CHANGING
+            if step.opname in _STORES or (step.opname in _LOADS and (changes or id(step) in containers)):
+                found.setdefault(step.argval, method)
+    return found
+
+
+def _containers(steps: list[dis.Instruction]) -> set[int]:
+    """Return the steps, by identity, that load what an item is set of: their text begins where that of the item does.
+
+    Python 3.10 says no columns: there it is all that stands in a line with one that sets an item.
+    """
+    places: list[Any] = []
+    line: Any = None
+    for step in steps:
+        line = step.starts_line or line
+        positions = getattr(step, "positions", None)
+        places.append(line if positions is None else (positions.lineno, positions.col_offset))
+    items = {place for step, place in zip(steps, places) if step.opname in _ITEMS}
+    return {id(step) for step, place in zip(steps, places) if place in items}

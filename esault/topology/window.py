@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, ClassVar, NamedTuple
 
 from esault.errors import TopologyError
+from esault.topology.arguments import described_span
 from esault.topology.function import check_function
 
 __all__ = ["CountWindow", "SessionWindow", "SlidingWindow", "TimeWindow", "TumblingWindow", "Window", "WindowKind"]
@@ -187,6 +189,8 @@ def _offset(where: str, value: object, every: float) -> float:
 
 def seconds(where: str, argument: str, value: object) -> float:
     """`value` as seconds above 0: an int where it is whole, so that bounds of windows are exact. Raises TopologyError."""
+    if isinstance(value, timedelta):
+        raise TopologyError(f"{where}: {argument} is a number of seconds, not {described_span(value)}")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
         raise TopologyError(f"{where}: {argument}={value!r} must be a number of seconds above 0")
     return int(value) if value == int(value) else float(value)

@@ -42,7 +42,7 @@ class Commands:
     def _unit(self, name: str) -> Unit:
         unit = self._driver.units.get(name)
         if unit is None:
-            raise UsageError(self._driver.plan.unknown(name))
+            raise UsageError(f"{self._driver.plan.name}: {self._driver.plan.unknown(name)}")
         return unit
 
     def elastic(self, name: str, more: int = 0) -> Unit:

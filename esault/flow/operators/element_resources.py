@@ -1,6 +1,6 @@
 """Resources among the attributes of an element: they are left out of its state, since `__init__` or `open` makes them again.
 
-They are looked for where a state could not be packed: classes without resources pay nothing.
+So is what `open_shared` returned, where `open` keeps it in an attribute. They are looked for where a state could not be packed: classes without resources pay nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from esault.payload.attributes import get_attributes
 from esault.payload.portable import explain
 from esault.payload.resource import is_resource
 from esault.topology.bolt import Bolt
-from esault.topology.method_code import code_of
+from esault.topology.method_code import code_of, of_itself
 
-__all__ = ["RESOURCES", "find_resources", "without_resources"]
+__all__ = ["RESOURCES", "find_resources", "set_by_open", "without_resources"]
 
 _LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 #: by class: attributes that were resources, and are left out while they are. Empty where no class has any: look there first
@@ -28,7 +28,7 @@ def without_resources(element: Any, state: Any) -> Any:
     known = RESOURCES.get(type(element))
     if not known:
         return state
-    return {name: value for name, value in state.items() if name not in known or not is_resource(value)}
+    return {name: value for name, value in state.items() if name not in known or not _is_none(element, value)}
 
 
 def find_resources(element: Any, state: Any) -> bool:
@@ -42,13 +42,23 @@ def find_resources(element: Any, state: Any) -> bool:
         own = get_attributes(element)
         state = {name: value for name, value in state.items() if own.get(name) is value}
     # What can be packed is data, though it can be closed, as a buffer.
-    found = {name for name, value in state.items() if is_resource(value) and explain(value, element) is not None}
+    found = {name for name, value in state.items() if _is_none(element, value) and explain(value, element) is not None}
     if not found or not (found := found & _made_again(cls)):
         return False
     if len(RESOURCES) >= _MOST_KNOWN:
         RESOURCES.clear()
     RESOURCES.setdefault(cls, set()).update(found)
     return True
+
+
+def _is_none(element: Any, value: Any) -> bool:
+    """Return whether a value is no state: a resource, or what all objects of the process share."""
+    return is_resource(value) or (value is not None and value is getattr(element.context, "shared", None))
+
+
+def set_by_open(cls: type[Any]) -> set[str]:
+    """Return the names of attributes that `open` sets by itself."""
+    return {name for code in code_of(cls.open) for what, name in of_itself(code) if what == "STORE_ATTR"}
 
 
 def _made_again(cls: type[Any]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
-from esault.flow.operators.element_resources import RESOURCES, find_resources, without_resources
+from esault.flow.operators.element_resources import RESOURCES, find_resources, set_by_open, without_resources
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
 from esault.topology.bolt import Bolt
@@ -32,12 +32,27 @@ def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
                 reason = explain(value, element)
                 if reason is not None:
                     raise StateError(
-                        f"unit {unit!r}: attribute {name!r} of {type(element).__name__} cannot be saved or moved: {reason}. "
-                        "What is no state, such as a model that only predicts, is returned by open_shared(self, context): self.context.shared has it"
+                        f"unit {unit!r}: attribute {name!r} of {type(element).__name__} cannot be saved or moved: "
+                        f"{_with_remedy(reason, name, element)}"
                     ) from None
         raise StateError(
             f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: {error}"
         ) from None
+
+
+def _with_remedy(reason: str, name: str, element: Any) -> str:
+    """Return why an attribute is refused, and where to keep what is no state."""
+    cls = type(element)
+    if name in set_by_open(cls):  # so its user takes it for no state, and may be right
+        reason = reason.replace(", make it in open(context)", "").replace("make it in open(context), or ", "")
+        return (
+            f"{reason}. {cls.__name__}.open sets it, and process may change it: where it is no state, such as a model that only predicts, "
+            f"return it from open_shared(self, context), once for all keys, and use self.context.shared in place of self.{name}"
+        )
+    return (
+        f"{reason}. What is no state, such as a model that only predicts, is returned by open_shared(self, context): self.context.shared has "
+        "it"
+    )
 
 
 def check_own_names(unit: str, element: Any, key: Any) -> None:

@@ -7,8 +7,6 @@ and that other methods change, is as it was at the beginning each time. Programs
 
 from __future__ import annotations
 
-import dis
-from collections.abc import Collection
 from typing import Any
 
 from esault.errors import PayloadError, StateError
@@ -16,7 +14,7 @@ from esault.payload.attributes import get_attributes, set_attributes
 from esault.payload.codec import Codec
 from esault.payload.resource import is_resource
 from esault.topology.bolt import Bolt
-from esault.topology.method_code import codes_of_methods
+from esault.topology.method_code import changed_by_methods
 
 __all__ = ["OpenedState"]
 
@@ -24,28 +22,6 @@ __all__ = ["OpenedState"]
 _CAME_BACK = object()
 #: methods in which attributes are made
 _MAKING = frozenset(("__init__", "open", "close", "__getstate__", "__setstate__"))
-_CHANGING = frozenset(
-    [
-        "add",
-        "append",
-        "appendleft",
-        "clear",
-        "discard",
-        "extend",
-        "extendleft",
-        "insert",
-        "pop",
-        "popitem",
-        "popleft",
-        "remove",
-        "setdefault",
-        "sort",
-        "update",
-    ]
-)
-_STORES = frozenset(("STORE_ATTR", "DELETE_ATTR"))
-_LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-_ITEMS = frozenset(("STORE_SUBSCR", "DELETE_SUBSCR"))
 
 
 class OpenedState:
@@ -86,7 +62,7 @@ class OpenedState:
         """Take the outcome: `trial` was opened. Raises StateError for state that `open` sets and other methods change."""
         there = get_attributes(trial)
         self._names = frozenset(name for name in self._names if there.get(name) is not _CAME_BACK)
-        changed = changed_by_methods(type(element), self._names)
+        changed = set(changed_by_methods(type(element), self._names, _MAKING, (Bolt, object)))
         changed = {name for name in changed if not self._is_resource(element, name)}  # it is connected anew
         if changed:
             raise self._refusal(element, min(changed))
@@ -121,34 +97,3 @@ class OpenedState:
             "wherever the object comes back (after a split, a restore, a pause), and would set it anew each time. Set it in "
             f"__init__: def __init__(self): self.{name} = ...; what is no state is left out of __getstate__"
         )
-
-
-def changed_by_methods(cls: type[Any], names: Collection[str]) -> set[str]:
-    """Return those of the attributes that a method of the class sets or changes in place, besides those that make them."""
-    found: set[str] = set()
-    for _, code in codes_of_methods(cls, _MAKING, (Bolt, object)) if names else ():
-        steps = list(dis.get_instructions(code))
-        lines = _lines(steps)
-        for step, after in zip(steps, [*steps[1:], None]):
-            if step.argval not in names:
-                continue
-            changes = after is not None and after.opname in _LOADS and after.argval in _CHANGING
-            if step.opname in _STORES or (step.opname in _LOADS and (changes or id(step) in lines)):
-                found.add(step.argval)
-    return found
-
-
-def _lines(steps: list[dis.Instruction]) -> set[int]:
-    """Return the steps, by identity, that stand in a line with one that sets an item."""
-    found: set[int] = set()
-    line: list[dis.Instruction] = []
-    number: Any = None
-    for step in steps:
-        positions = getattr(step, "positions", None)
-        here = positions.lineno if positions is not None else step.starts_line or number
-        if here != number:
-            number, line = here, []
-        line.append(step)
-        if step.opname in _ITEMS:
-            found.update(map(id, line))
-    return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import say_hook
-from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, as_time
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, as_time, no_time
 from esault.flow.watermark.key_timers import KeyTimers
 from esault.flow.watermark.levels import Levels
 from esault.payload.schema import Evolution
@@ -50,6 +51,8 @@ class TimerOperator(Operator):
         def cancel_timer(element: Any, name: str) -> None:
             self.timers.cancel(self._owner(element, "cancel_timer"), name)
 
+        for each in (timer, cancel_timer):  # what Python says of a call with the wrong arguments names them so
+            each.__qualname__ = each.__name__
         return {**super()._members(), "timer": timer, "cancel_timer": cancel_timer}
 
     def _set(self, element: Any, name: Any, at: Any, by: Any) -> None:
@@ -59,7 +62,12 @@ class TimerOperator(Operator):
             raise ValueError(f"{where}: the name of a timer is a text that is not empty")
         seconds = as_time(at)
         if seconds is None:
-            raise ValueError(f"{where}: at={at!r} ({type(at).__name__}) is no finite number of seconds since the epoch")
+            if isinstance(at, timedelta):
+                raise ValueError(
+                    f"{where}: at={at!r} is a span of time; a timer is due at a time: self.context.now() + {at.total_seconds():g} by the "
+                    f"clock, value['at'] + {at.total_seconds():g} say by event time"
+                )
+            raise ValueError(f"{where}: at is {no_time(at)}")
         if by not in (EVENT, PROCESSING):
             raise ValueError(f"{where}: by={by!r}; a timer is due by 'event' or by 'processing' time")
         if by == EVENT and not self.plan.watermarks:
@@ -154,9 +162,7 @@ class TimerOperator(Operator):
         """Note the time of the row that is processed next."""
         seconds = as_time(at)
         if seconds is None:
-            error = ValueError(
-                f"time gave {at!r} ({type(at).__name__}), which is no finite number of seconds since the epoch"
-            )
+            error = ValueError(f"time gave {no_time(at)}")
             say_hook(error, "time")
             raise error
         self.at = seconds

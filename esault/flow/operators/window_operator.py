@@ -16,7 +16,7 @@ from esault.flow.operators.keyed_operator import KeyedOperator
 from esault.flow.operators.operator import STOPPING, by_stream, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError, say_hook
-from esault.flow.watermark.clock import END_OF_TIME, as_time
+from esault.flow.watermark.clock import END_OF_TIME, as_time, no_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
 from esault.payload.schema import Evolution
@@ -260,9 +260,7 @@ class WindowOperator(KeyedOperator):
             raise NoTime(f"time raised {type(error).__name__}: {error}") from error
         seconds = as_time(at)
         if seconds is None:
-            raise NoTime(
-                f"time gave {at!r} ({type(at).__name__}), which is no finite number of seconds since the epoch"
-            )
+            raise NoTime(f"time gave {no_time(at)}")
         return seconds
 
     def latest_of(self, input: int) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from numbers import Integral, Real
@@ -11,7 +12,7 @@ from typing import Any
 
 from esault.topology.event_time import EventTime
 
-__all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time", "times_at_once"]
+__all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time", "no_time", "times_at_once"]
 
 BEGINNING, END_OF_TIME = -math.inf, math.inf
 #: seconds of quiet after which a sub-unit of a bolt is left out unless the user said otherwise: it may own no key that has tuples
@@ -35,6 +36,18 @@ def as_time(value: Any) -> float | None:
         return as_time(float(value)) if isinstance(value, (Real, Decimal)) else None
     except (ValueError, OverflowError):  # a Decimal that signals, an int beyond all floats
         return None
+
+
+def no_time(value: Any) -> str:
+    """Return what is wrong with a value that `as_time` refuses, and the remedy where it is known."""
+    said = f"{value!r} ({type(value).__name__}), which is no finite number of seconds since the epoch"
+    if isinstance(value, datetime):
+        return f"{said}; write .timestamp() behind it" + (
+            " (naive: of the machine's time zone)" if value.tzinfo is None else ""
+        )
+    if isinstance(value, str):
+        return f"{said}; text is read by datetime.fromisoformat(text).timestamp(), or float(text)"
+    return said
 
 
 def times_at_once(time: Callable[[Any], Any], values: Sequence[Any], latest: float | None) -> Sequence[float] | None:

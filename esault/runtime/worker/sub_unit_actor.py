@@ -8,6 +8,7 @@ import sys
 from types import MappingProxyType
 from typing import Any
 
+from esault.counters import counted
 from esault.messages.control import Build, DumpThreads, Failed, ThreadDump
 from esault.runtime.actors.actor import ReportingActor
 from esault.runtime.actors.guard import signer
@@ -60,7 +61,9 @@ class SubUnitActor(ReportingActor):
     def undelivered(self, address: Any, number: int) -> None:
         """End this process: what the driver was told would be waited for ever. A death is dealt with."""
         if address == self._birth.driver:
-            print(f"{number} messages did not reach the driver: this process ends", file=sys.stderr, flush=True)
+            print(
+                f"{counted(number, 'message')} did not reach the driver: this process ends", file=sys.stderr, flush=True
+            )
             os._exit(UNHEARD)
 
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:

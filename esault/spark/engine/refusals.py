@@ -31,7 +31,8 @@ def _of_unit(unit: UnitPlan) -> list[str]:
     if unit.reads_splits:
         why.append(
             f"{type(unit.spout).__name__} is read in splits, whose rows come in no fixed order, and Spark reads a range of rows once more "
-            "to process it; take a source that is read as a whole, such as TextFiles(path, follow=True) in place of Directory(path)"
+            "to process it; take a source that is read as a whole: TextFiles(path, follow=True) in place of Directory(path), TextFiles(path) "
+            "and a step with csv.reader in place of CsvFiles(path), or JsonFiles"
         )
     if any(given is not None and given.advance for _, given in timed_edges(unit)):
         why.append(

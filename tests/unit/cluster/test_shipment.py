@@ -45,6 +45,43 @@ def test_a_module_takes_the_package_it_begins_with(folder):
     assert ship(str(folder), None, "msgpack") == ()
 
 
+def test_small_files_that_code_reads_go_along(folder, tmp_path):
+    for name, text in {
+        "settings.yaml": "a: 1",
+        "input.csv": "a,b",
+        ".secret.yaml": "b: 2",
+        "pack/defaults.toml": "c = 3",
+        "pack/sql/all.sql": "select 1",
+        "pack/.cache/x.json": "{}",
+        "pack/large.json": "1" * (shipment.MOST_OF_ONE + 1),
+        "pack/model.bin": "0",
+        "msgpack.yaml": "which is named as a package that is imported",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    files = ship(str(folder), str(folder / "flow.py"), None)
+    small = [f.path for f in files if not f.path.endswith(".py")]
+    assert small == ["msgpack.yaml", "settings.yaml", "pack/defaults.toml", "pack/sql/all.sql"]
+    assert [f.path for f in ship(str(folder), None, "pack.inner.deep")][2:] == [
+        "pack/defaults.toml",
+        "pack/sql/all.sql",
+    ]
+    unload(files, tmp_path / "there")
+    assert (tmp_path / "there/pack/sql/all.sql").read_text() == "select 1"
+    assert needed(files, "flow.py") == {name: metadata.version(name) for name in ("hypothesis", "msgpack")}
+
+
+def test_small_files_beyond_the_bound_stay_where_they_are(folder, monkeypatch):
+    (folder / "settings.yaml").write_text("a: 1")
+    (folder / "pack/a.sql").write_text("select 1")
+    monkeypatch.setattr(shipment, "MOST_READ", 1)
+    assert [f.path for f in ship(str(folder), str(folder / "flow.py"), None)][-1] == "settings.yaml"
+    monkeypatch.setattr(
+        shipment, "MOST_BYTES", sum(len(f.data) for f in ship(str(folder), str(folder / "flow.py"), None)) - 1
+    )
+    assert [f.path for f in ship(str(folder), str(folder / "flow.py"), None)][-1] == "pack/inner/deep.py"
+
+
 def test_what_is_not_what_was_sent_or_goes_elsewhere_is_not_written(folder, tmp_path):
     (file, *_) = ship(str(folder), str(folder / "flow.py"), None)
     with pytest.raises(UsageError, match=r"flow.py is not what was sent"):

@@ -389,7 +389,7 @@ def test_emits_out_of_place_are_refused():
         (
             "a",
             [iter("a")],
-            r"the state of key 'a' in Keeps\.keyed .*str_.*iterator at value\[0\]: code does not travel",
+            r"the state of key 'a' in Keeps\.keyed .*str_.*iterator at value\[0\] cannot travel; keep the list",
         ),
     ],
 )

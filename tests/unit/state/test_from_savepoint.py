@@ -105,7 +105,8 @@ def test_with_resume_it_is_for_the_first_time_only(tmp_path):
     checkpoint(held, 9, key="later")
     held.close()
     state, told = begin(tmp_path / "new", savepoint, resume=True)
-    assert (state.from_savepoint, state.kept.number, told) == (False, 9, [])
+    assert (state.from_savepoint, state.kept.number) == (False, 9)
+    assert [text.startswith(f"going on from checkpoint 9 in {tmp_path / 'new'}, ") for text in told] == [True]
 
 
 def test_where_a_run_has_ended_it_begins_as_in_a_new_one(tmp_path):

@@ -7,12 +7,14 @@ import logging
 import queue
 import sqlite3
 import threading
+import types
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from esault import Bolt, Topology, TopologyFailed, by_key, shuffle
+from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -226,3 +228,50 @@ class Restarts(Numbered):
 def test_data_that_open_sets_is_refused_still():
     with pytest.raises(TopologyFailed, match=r"Restarts.open sets self\.seen, which other methods change"):
         LocalRuntime(topology(Restarts, by_key())).run_until_drained()
+
+
+class Model(types.ModuleType):
+    """It holds what cannot travel."""
+
+    def __init__(self):
+        super().__init__("model")
+
+    def predict(self, value):
+        return value * 2
+
+
+class KeepsShared(Numbered):
+    """Keeps in an attribute what all share."""
+
+    def open_shared(self, context):
+        return Model()
+
+    def open(self, context):
+        self.model = context.shared
+
+    def process(self, key, value):
+        assert self.model is self.context.shared
+        super().process(key, self.model.predict(value))
+
+
+@pytest.mark.parametrize("grouping", [by_key, shuffle])
+def test_what_all_objects_share_is_no_state_in_an_attribute_of_one(grouping):
+    local = LocalRuntime(topology(KeepsShared, grouping()), settings=Settings(delivery="eo", checkpoint_every=0.01))
+    local.run_until(lambda: local.emitted("numbered"))
+    local.scale("numbered", 3)
+    local.wait_for_change("numbered")
+    local.run_until_drained()
+    assert len(local.landed("out")) == len(ROWS)
+
+
+class Loads(Numbered):
+    """Sets in `open` what may hold data, as far as the engine can tell."""
+
+    def open(self, context):
+        self.model = Model()
+
+
+def test_what_open_sets_and_is_refused_is_not_to_be_made_in_open():
+    with pytest.raises(TopologyFailed, match=r"(?s)Loads\.open sets it, .*return it from open_shared") as refused:
+        LocalRuntime(topology(Loads, by_key())).run_until_drained()
+    assert "make it in open" not in str(refused.value)
