@@ -35,6 +35,8 @@ _KEY, _VALUE = "_esault_key", "_esault_value"
 _LOOKING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__", "breakpoint"}
 #: attributes that stand for other code than the class has
 _STORED = {"process", "emit", "__class__"}
+#: characters of a module: to parse more takes a tenth of a second, in which nothing is processed
+MOST_TEXT = 200_000
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 #: what keeps variables for later, or is a function of another kind
 _REFUSED = (
@@ -130,6 +132,8 @@ def _source_of(function: FunctionType, within: str) -> tuple[ast.FunctionDef, tu
     if code.co_freevars or code.co_argcount != 3 or code.co_kwonlyargcount or function.__defaults__:
         raise _RefusedError
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    if len(text) > MOST_TEXT:
+        raise _RefusedError
     definitions, imported = _definitions(text)
     definition = definitions.get((code.co_firstlineno, code.co_name))
     if definition is None or definition.args.vararg or definition.args.kwarg:

@@ -311,3 +311,8 @@ def test_what_is_put_in_place_of_process_later_is_called(monkeypatch):
         assert not loop.stands_for(Mine.process)
     assert loop.stands_for(Mine.process)
     assert module.process_loop(Mine).loop(False, False) is not None
+
+
+def test_a_module_that_takes_long_to_parse_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(module, "MOST_TEXT", 100)
+    assert process_loop(Simple) is None
