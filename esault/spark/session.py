@@ -1,4 +1,7 @@
-"""A Spark session of our own: quiet, small, and gone for sure when it is over."""
+"""A Spark session of our own: quiet, small, and gone for sure when it is over.
+
+It is one module of over 300 lines: settings, environment and the watch over Java begin and end together.
+"""
 
 from __future__ import annotations
 
