@@ -231,6 +231,9 @@ class Reading:
         self._since: float | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        #: spouts are open, or `_refused` says why not; they are to be read
+        self._opened, self._begins = threading.Event(), threading.Event()
+        self._refused: BaseException | None = None
         #: why it cannot go on; for people
         self.failure: str | None = None
         #: all that will ever be read has been published
@@ -239,19 +242,19 @@ class Reading:
     # asked from other threads ----------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open all spouts. Raises UserError; then all that was opened is closed."""
-        try:
-            for part, context in zip(self.parts, self._contexts):
-                if not (part.ended and isinstance(part.spout, Spooled)):  # opened anew it might begin anew
-                    part.open(context)
-        except UserError:
-            self._close()
-            raise
+        """Open all spouts, in the thread that will read them: what they open may be of that thread alone, as a connection of SQLite is.
+
+        Raises UserError; then all that was opened is closed.
+        """
+        self._thread = threading.Thread(target=self._live, name="esault-spouts", daemon=True)
+        self._thread.start()
+        self._opened.wait()
+        if self._refused is not None:
+            raise self._refused
 
     def start(self) -> None:
-        """Read, in a thread."""
-        self._thread = threading.Thread(target=self._run, name="esault-spouts", daemon=True)
-        self._thread.start()
+        """Read."""
+        self._begins.set()
 
     def drain(self, pause: bool) -> None:
         """Read no more. Units finish behind what was read, unless it is a pause."""
@@ -295,12 +298,25 @@ class Reading:
     def stop(self) -> None:
         """No more; spouts are closed."""
         self._stop.set()
+        self._begins.set()
         if self._thread is not None:
             self._thread.join(10.0)
-        else:
-            self._close()
 
     # the thread ------------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        try:
+            for part, context in zip(self.parts, self._contexts):
+                if not (part.ended and isinstance(part.spout, Spooled)):  # opened anew it might begin anew
+                    part.open(context)
+        except BaseException as error:
+            self._close()
+            self._refused = error
+            return
+        finally:
+            self._opened.set()
+        self._begins.wait()
+        self._run()
 
     def _run(self) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,42 @@ def test_a_spout_hears_of_the_last_commit_before_it_is_closed(
     spouts.stop()  # at once, as where the last batch is committed
     assert said == [("a", "open"), ("a", "commit", 1), ("a", "close")]
     assert spouts.failure is None and "unit 'a', close: OSError: it had gone" in capsys.readouterr().err
+
+
+class Queue(Watched):
+    """A queue in a database whose connection is of the thread that has made it."""
+
+    def open(self, context: Any) -> None:
+        self.database = sqlite3.connect(":memory:")
+
+    def read(self, limit: int) -> Any:
+        self.database.execute("select 1")
+        return super().read(limit)
+
+    def close(self) -> None:
+        self.database.close()
+        self.said.append((self.name, "close"))
+
+
+def test_one_thread_opens_reads_and_closes_a_spout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Watched, "rows", 1)
+    said: list[Any] = []
+    spouts = watched(tmp_path, start({"a": 1}), a=Queue("a", said))
+    spouts.open()
+    spouts.start()
+    assert spouts.over.wait(10)
+    spouts.stop()
+    assert spouts.failure is None and said[-1] == ("a", "close") and not capsys.readouterr().err
+
+
+def test_spouts_that_were_opened_and_never_read_are_closed(tmp_path: Path) -> None:
+    said: list[Any] = []
+    spouts = watched(tmp_path, start({"a": 1}), a=Queue("a", said))
+    spouts.open()
+    spouts.stop()
+    assert said == [("a", "close")]
 
 
 def test_what_was_opened_is_closed_where_another_cannot_be(tmp_path: Path) -> None:
