@@ -12,11 +12,10 @@ import dis
 import types
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from esault.topology.bolt import Bolt
-from esault.topology.method_code import codes_of_methods
+from esault.topology.method_code import codes_of_methods, passes_itself
 from esault.topology.plan import Edge, Outlet, Plan, UnitPlan
 from esault.topology.windowed_spout import WindowedSpout
 
@@ -27,7 +26,6 @@ _FIXED = (str, bytes, int, float, complex, bool, type(None))
 #: names by which attributes are changed without being written as such
 _INDIRECT = {"setattr", "delattr", "vars", "__dict__", "__setattr__", "__delattr__", "__setstate__"}
 _CHANGES = ("STORE_ATTR", "DELETE_ATTR")
-_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 
 
 def chain(plan: Plan, apart: Collection[str] = ()) -> Plan:
@@ -143,7 +141,7 @@ def _kept(factory: Any) -> str | None:
     for name, code in codes_of_methods(cls, {"__init__"}, cls.__mro__[cls.__mro__.index(Bolt) :]):
         if _changes(code):
             return f"{name} changes attributes"
-        if _passes_itself(code):
+        if passes_itself(code):
             return f"{name} passes the bolt itself on, and others could change its attributes"
     return None
 
@@ -152,14 +150,3 @@ def _changes(code: types.CodeType) -> bool:
     if not _INDIRECT.isdisjoint(code.co_names):
         return True
     return any(instruction.opname in _CHANGES for instruction in dis.get_instructions(code))
-
-
-def _passes_itself(code: types.CodeType) -> bool:
-    """Return whether the object goes anywhere but before the dot of an attribute."""
-    itself = {"self", *code.co_varnames[: min(1, code.co_argcount)]}
-    for load, after in pairwise(dis.get_instructions(code)):
-        if load.opname.startswith("LOAD_FAST") or load.opname in ("LOAD_DEREF", "STORE_FAST_LOAD_FAST"):
-            *first, last = (load.argval,) if isinstance(load.argval, str) else load.argval
-            if itself.intersection(first) or (last in itself and after.opname not in _READS):
-                return True
-    return False

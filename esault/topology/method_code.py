@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-__all__ = ["changed_by_methods", "code_of", "codes_of_methods", "of_itself"]
+__all__ = ["changed_by_methods", "code_of", "codes_of_methods", "of_itself", "passes_itself"]
 
 #: methods of containers that change them
 _CHANGING = frozenset(
@@ -33,6 +33,7 @@ _CHANGING = frozenset(
 _STORES = frozenset(("STORE_ATTR", "DELETE_ATTR"))
 _LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 _ITEMS = frozenset(("STORE_SUBSCR", "DELETE_SUBSCR"))
+_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 
 
 def codes_of_methods(
@@ -111,3 +112,14 @@ def _containers(steps: list[dis.Instruction]) -> set[int]:
         places.append(line if positions is None else (positions.lineno, positions.col_offset))
     items = {place for step, place in zip(steps, places) if step.opname in _ITEMS}
     return {id(step) for step, place in zip(steps, places) if place in items}
+
+
+def passes_itself(code: CodeType) -> bool:
+    """Return whether the object goes anywhere but before the dot of an attribute."""
+    itself = {"self", *code.co_varnames[: min(1, code.co_argcount)]} - {".0"}  # which is what a comprehension goes over
+    for load, after in pairwise(dis.get_instructions(code)):
+        if load.opname.startswith("LOAD_FAST") or load.opname in ("LOAD_DEREF", "STORE_FAST_LOAD_FAST"):
+            *first, last = (load.argval,) if isinstance(load.argval, str) else load.argval
+            if itself.intersection(first) or (last in itself and after.opname not in _READS):
+                return True
+    return False

@@ -8,19 +8,18 @@ It is one module of over 300 lines: what may be written out and how it is writte
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import copy
 import dis
-import linecache
-from collections.abc import Callable, Collection, Iterable
-from functools import lru_cache
-from types import CodeType, FunctionType
+from collections.abc import Callable, Collection
+from types import FunctionType
 from typing import Any
 
 from esault.topology.bolt import Bolt
-from esault.topology.method_code import codes_of_methods
+from esault.topology.method_code import codes_of_methods, passes_itself
+from esault.topology.process_check import Checker
+from esault.topology.process_source import RefusedError, compiled, source_of
 
 __all__ = ["ProcessLoop", "process_loop"]
 
@@ -33,41 +32,23 @@ _ROWS, _ELEMENTS, _KEYS, _VALUES, _BEGINS = (
     "_esault_begins",
 )
 _KEY, _VALUE = "_esault_key", "_esault_value"
-#: what looks at variables, or at the class that a function stands in
-_LOOKING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__", "breakpoint"}
 #: attributes that stand for other code than the class has
 _STORED = {"process", "emit", "__class__"}
-#: characters of a module: to parse more takes a tenth of a second, in which nothing is processed
-MOST_TEXT = 200_000
-_FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-#: what keeps variables for later, or is a function of another kind
-_REFUSED = (
-    ast.Lambda,
-    ast.GeneratorExp,
-    ast.Await,
-    ast.Yield,
-    ast.YieldFrom,
-    ast.NamedExpr,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-)
-
-
-class _RefusedError(Exception):  # never leaves this module
-    """It cannot be written out."""
 
 
 class ProcessLoop:
     """The loops of one class's `process`."""
 
     def __init__(
-        self, function: FunctionType, definition: ast.FunctionDef, within: str, imported: tuple[str, ...]
+        self, function: FunctionType, definition: ast.FunctionDef, within: str, imported: tuple[str, ...], alone: bool
     ) -> None:
+        """`alone`: nothing else can emit for the object while it processes."""
         self.function = function
         self.code = function.__code__
         self._definition, self._within, self._imported = definition, within, imported
-        self._made: dict[tuple[bool, bool], FunctionType] = {}
+        self._made: dict[tuple[bool, bool] | None, FunctionType] = {}
+        #: each tuple brings forth one with its key, whose value follows from its own: there is `map`
+        self.maps = alone and _Writer(definition, self.code.co_varnames, False, False).mapped() is not None
 
     def loop(self, keyed: bool, begins: bool) -> Callable[..., None]:
         """Return the loop: called with pairs of keys and values, the object (`keyed`: a dict of them by key), and the lists of keys and values
@@ -77,10 +58,22 @@ class ProcessLoop:
         """
         made = self._made.get((keyed, begins))
         if made is None:
-            definition = _Writer(self._definition, self.code.co_varnames, keyed, begins).written()
-            code = _compiled(definition, self._within, self._imported, self.code)
-            made = self._made[keyed, begins] = FunctionType(code, self.function.__globals__)
+            written = _Writer(self._definition, self.code.co_varnames, keyed, begins).written()
+            made = self._made[keyed, begins] = self._function(written)
         return made
+
+    def map(self) -> Callable[..., None]:
+        """Return the loop over values alone: called with them, and the list of values that were emitted."""
+        made = self._made.get(None)
+        if made is None:
+            written = _Writer(self._definition, self.code.co_varnames, False, False).mapped()
+            assert written is not None
+            made = self._made[None] = self._function(written)
+        return made
+
+    def _function(self, written: ast.FunctionDef) -> FunctionType:
+        code = compiled(written, self._within, self._imported, self.code)
+        return FunctionType(code, self.function.__globals__)
 
     def stands_for(self, function: Any) -> bool:
         """Return whether this is still what would be called."""
@@ -104,10 +97,10 @@ def process_loop(cls: type[Any]) -> ProcessLoop | None:
         function = vars(definer)["process"]
         if definer is Bolt or not isinstance(function, FunctionType) or not _is_plain(cls):
             return None
-        definition, imported = _source_of(function, definer.__name__)
-        _Checker(function.__code__).check(definition)
-        return ProcessLoop(function, definition, definer.__name__, imported)
-    except (_RefusedError, SyntaxError, ValueError, RecursionError):
+        definition, imported = source_of(function, definer.__name__)
+        Checker(function.__code__).check(definition)
+        return ProcessLoop(function, definition, definer.__name__, imported, _is_alone(cls, function))
+    except (RefusedError, SyntaxError, ValueError, RecursionError):
         return None
 
 
@@ -125,208 +118,12 @@ def _is_plain(cls: type[Any]) -> bool:
     return True
 
 
-# the source ------------------------------------------------------------------------------------------
-
-
-def _source_of(function: FunctionType, within: str) -> tuple[ast.FunctionDef, tuple[str, ...]]:
-    """Return the definition, which is that of the code that runs, and the names that its module imports. Raises _RefusedError, SyntaxError."""
-    code = function.__code__
-    if code.co_freevars or code.co_argcount != 3 or code.co_kwonlyargcount or function.__defaults__:
-        raise _RefusedError
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    if len(text) > MOST_TEXT:
-        raise _RefusedError
-    definitions, imported = _definitions(text)
-    definition = definitions.get((code.co_firstlineno, code.co_name))
-    if definition is None or definition.args.vararg or definition.args.kwarg:
-        raise _RefusedError
-    if definition.body[0].lineno == definition.lineno:
-        raise _RefusedError  # the line of the definition stands for what the loop does between two tuples
-    if not _same(_compiled(definition, within, imported, code), code):
-        raise _RefusedError  # the file has changed since it was loaded
-    return definition, imported
-
-
-@lru_cache(maxsize=4)
-def _definitions(text: str) -> tuple[dict[tuple[int, str], ast.FunctionDef], tuple[str, ...]]:
-    """Return the methods of a module by the line and name of each, without those that are decorated, and the names that it imports."""
-    tree = ast.parse(text)
-    methods: dict[tuple[int, str], ast.FunctionDef] = {}
-    imported: set[str] = set()
-    left: list[tuple[ast.AST, bool]] = [(tree, True)]
-    while left:
-        node, of_module = left.pop()
-        for each in ast.iter_child_nodes(node):
-            if isinstance(each, (ast.Import, ast.ImportFrom)):
-                if of_module:
-                    imported.update(alias.asname or alias.name.partition(".")[0] for alias in each.names)
-                continue
-            if isinstance(node, ast.ClassDef) and isinstance(each, ast.FunctionDef) and not each.decorator_list:
-                methods[each.lineno, each.name] = each
-            if not isinstance(each, ast.expr):
-                within = isinstance(each, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-                left.append((each, of_module and not within))
-    return methods, tuple(sorted(imported - {"*"}))
-
-
-def _compiled(definition: ast.FunctionDef, within: str, imported: Iterable[str], code: CodeType) -> CodeType:
-    """Compile a definition as that of a method, in a module that imports these names: what is called of such a one is compiled otherwise."""
-    around = ast.ClassDef(name=within, bases=[], keywords=[], body=[definition], decorator_list=[])
-    if "type_params" in around._fields:
-        vars(around)["type_params"] = []
-    imports = [ast.Import(names=[ast.alias(name)]) for name in imported]
-    tree = ast.fix_missing_locations(ast.Module(body=[*imports, around], type_ignores=[]))
-    module = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
-    return _code_in(_code_in(module, within), definition.name)
-
-
-def _code_in(code: CodeType, name: str) -> CodeType:
-    return next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
-
-
-def _same(one: CodeType, other: CodeType) -> bool:
-    """Return whether two pieces of code do the same."""
-    names = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
-    if any(getattr(one, name) != getattr(other, name) for name in names) or len(one.co_consts) != len(other.co_consts):
-        return False
-    return all(
-        _same(mine, its) if isinstance(mine, CodeType) and isinstance(its, CodeType) else repr(mine) == repr(its)
-        for mine, its in zip(one.co_consts, other.co_consts)
-    )
-
-
-# what may be written out ---------------------------------------------------------------------------------
-
-
-class _Checker:
-    """Follows which variables have a value for certain: one that has not would have that of the tuple before."""
-
-    def __init__(self, code: CodeType) -> None:
-        self._locals = {*code.co_varnames, *code.co_cellvars}
-        self._self = code.co_varnames[0]
-
-    def check(self, definition: ast.FunctionDef) -> None:
-        """Raises _RefusedError."""
-        for node in ast.walk(definition):
-            if node is not definition and isinstance(node, _REFUSED):
-                raise _RefusedError
-            if isinstance(node, ast.Name):
-                if node.id in _LOOKING or node.id.startswith("_esault"):
-                    raise _RefusedError
-                if node.id == self._self and not isinstance(node.ctx, ast.Load):
-                    raise _RefusedError
-        arguments = (*definition.args.posonlyargs, *definition.args.args)
-        self._block(definition.body, {each.arg for each in arguments}, False)
-
-    def _block(self, body: Iterable[ast.stmt], known: set[str], inner: bool) -> set[str] | None:
-        """Follow statements; return what is known behind them, None where nothing comes there."""
-        found: set[str] | None = set(known)
-        for statement in body:
-            if found is None:
-                break  # never reached
-            found = self._statement(statement, found, inner)
-        return found
-
-    def _statement(self, node: ast.stmt, known: set[str], inner: bool) -> set[str] | None:
-        """`inner`: within a loop of the user's, where `continue` is not the end of this tuple."""
-        if isinstance(node, (ast.Pass, ast.Expr)):
-            self._loads(node, known)
-            return known
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            if node.value is None:
-                return known
-            self._loads(node.value, known)
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            return known.union(*(self._stores(each, known) for each in targets))
-        if isinstance(node, ast.AugAssign):
-            self._loads(node.value, known)
-            if isinstance(node.target, ast.Name):
-                self._load(node.target.id, known)
-            else:
-                self._loads(node.target, known)
-            return known
-        if isinstance(node, (ast.Return, ast.Raise)):
-            if inner and isinstance(node, ast.Return):
-                raise _RefusedError
-            self._loads(node, known)
-            return None
-        if isinstance(node, (ast.Break, ast.Continue)):
-            return None
-        if isinstance(node, ast.Assert):
-            self._loads(node, known)
-            return known
-        return self._compound(node, known, inner)
-
-    def _compound(self, node: ast.stmt, known: set[str], inner: bool) -> set[str] | None:
-        if isinstance(node, ast.If):
-            self._loads(node.test, known)
-            return _both(self._block(node.body, known, inner), self._block(node.orelse, known, inner))
-        if isinstance(node, (ast.For, ast.While)):
-            if isinstance(node, ast.For):
-                self._loads(node.iter, known)
-                within = known | self._stores(node.target, known)
-            else:
-                self._loads(node.test, known)
-                within = known
-            self._block(node.body, within, True)
-            self._block(node.orelse, known, inner)
-            return known
-        if isinstance(node, ast.With):
-            for item in node.items:
-                self._loads(item.context_expr, known)
-                if item.optional_vars is not None:
-                    known = known | self._stores(item.optional_vars, known)
-            self._block(node.body, known, inner)
-            return known  # it may end in the midst, where errors are suppressed
-        if isinstance(node, ast.Try) and not node.finalbody:
-            behind = self._block(node.body, known, inner)
-            found = None if behind is None else self._block(node.orelse, behind, inner)
-            for handler in node.handlers:
-                if handler.type is not None:
-                    self._loads(handler.type, known)
-                found = _both(found, self._block(handler.body, known | {handler.name or ""}, inner))
-            return found
-        raise _RefusedError
-
-    def _stores(self, target: ast.expr, known: set[str]) -> set[str]:
-        """Return the variables that an assignment to this sets."""
-        if isinstance(target, ast.Name):
-            return {target.id}
-        if isinstance(target, (ast.Tuple, ast.List)):
-            return set().union(*(self._stores(each, known) for each in target.elts))
-        if isinstance(target, ast.Starred):
-            return self._stores(target.value, known)
-        self._loads(target, known)
-        return set()
-
-    def _loads(self, node: ast.AST, known: set[str]) -> None:
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-            own = {
-                each.id
-                for generator in node.generators
-                for each in ast.walk(generator.target)
-                if isinstance(each, ast.Name)
-            }
-            known = known | own
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Load):
-                self._load(node.id, known)
-            return
-        for each in ast.iter_child_nodes(node):
-            self._loads(each, known)
-
-    def _load(self, name: str, known: set[str]) -> None:
-        if name in self._locals and name not in known:
-            raise _RefusedError
-
-
-def _both(one: set[str] | None, other: set[str] | None) -> set[str] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
-
-
-# writing it out ---------------------------------------------------------------------------------------------
+def _is_alone(cls: type[Any], function: FunctionType) -> bool:
+    """Return whether `emit` of its objects is called by their `process` only, with nothing of theirs between its value and the column."""
+    for _, code in codes_of_methods(cls, {"emit"}, cls.__mro__[cls.__mro__.index(Bolt) :]):
+        if passes_itself(code) or (code is not function.__code__ and "emit" in code.co_names):
+            return False
+    return True
 
 
 class _Writer(ast.NodeTransformer):
@@ -348,18 +145,36 @@ class _Writer(ast.NodeTransformer):
             body += ast.parse(f"{self._self} = {_ELEMENTS}[{self._key}]").body
         if self._with_begins:
             body += ast.parse(f"{_BEGINS}.append(len({_KEYS}))").body
-        around = ast.parse(
-            f"def process({_ROWS}, {_ELEMENTS if self._keyed else self._self}, {_KEYS}, {_VALUES}, {_BEGINS}):\n"
-            f"    for {self._key}, {self._value} in {_ROWS}: pass"
-        ).body[0]
+        for statement in body:
+            for each in ast.walk(statement):
+                ast.copy_location(each, definition)
+        head = f"def process({_ROWS}, {_ELEMENTS if self._keyed else self._self}, {_KEYS}, {_VALUES}, {_BEGINS}):"
+        written = [self.visit(each) for each in definition.body]
+        body += [made for each in written for made in (each if isinstance(each, list) else [each])]
+        return self._around(head, f"{self._key}, {self._value}", body)
+
+    def mapped(self) -> ast.FunctionDef | None:
+        """Return the definition of the loop over values; None where it emits otherwise, or its value follows from more."""
+        body = [each for each in self._definition.body if not _is_text(each)]
+        if len(body) != 1 or not isinstance(body[0], ast.Expr) or not self._emits(body[0].value):
+            return None
+        assert isinstance(body[0].value, ast.Call)
+        key, value = body[0].value.args
+        others = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
+        if not isinstance(key, ast.Name) or key.id != self._key or others & {self._key, self._self}:
+            return None
+        add = self._add(_VALUES, value, body[0])
+        _locate(add, body[0])
+        return self._around(f"def process({_ROWS}, {_VALUES}):", self._value, [add])
+
+    def _around(self, head: str, target: str, body: list[ast.stmt]) -> ast.FunctionDef:
+        around = ast.parse(f"{head}\n    for {target} in {_ROWS}: pass").body[0]
         assert isinstance(around, ast.FunctionDef)
         loop = around.body[0]
         assert isinstance(loop, ast.For)
-        for statement in (*body, around):
-            for each in ast.walk(statement):
-                ast.copy_location(each, definition)
-        written = [self.visit(each) for each in definition.body]
-        loop.body = [*body, *(made for each in written for made in (each if isinstance(each, list) else [each]))]
+        for each in ast.walk(around):
+            ast.copy_location(each, self._definition)
+        loop.body = body
         return around
 
     def visit_Return(self, node: ast.Return) -> Any:
@@ -410,6 +225,10 @@ class _Writer(ast.NodeTransformer):
     def _add(self, column: str, value: ast.expr, node: ast.stmt) -> ast.stmt:
         append = ast.Attribute(ast.Name(column, ast.Load()), "append", ast.Load())
         return ast.Expr(ast.Call(append, [value], []))
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _locate(node: ast.AST, at: ast.AST) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.flow.operators.emitter import Emitter
-from esault.topology.process_loop import ProcessLoop, process_loop
+
+if TYPE_CHECKING:
+    from esault.topology.process_loop import ProcessLoop
 
 __all__ = ["HOT", "HotLoop"]
 
@@ -38,6 +40,8 @@ class HotLoop:
             if not self._emitter.trusted:
                 return False
             self._asked = True
+            from esault.topology.process_loop import process_loop  # it takes time to load, and few runs need it
+
             self._loop = process_loop(cls) if type(self._emitter) is Emitter else None
         loop = self._loop
         if loop is None or not loop.stands_for(cls.process) or (with_ids and self._emitter.only_column is None):
@@ -47,15 +51,22 @@ class HotLoop:
 
     def run(self, objects: Any, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         """Process a batch; `objects`: the object, or those by key. What the user's code raises comes as it is."""
-        assert self._loop is not None
-        emitter, out = self._emitter, self._emitter.outs[""]
-        rows = self._rows = iter(keys)
+        loop, emitter, out = self._loop, self._emitter, self._emitter.outs[""]
+        assert loop is not None
+        before = len(out.values)
         lengths: list[int] = []
-        loop = self._loop.loop(self._keyed, ids is not None)
         try:
-            loop(zip(rows, values), objects, out.keys, out.values, lengths)
+            if loop.maps and not self._keyed:
+                rows = self._rows = iter(values)
+                loop.map()(rows, out.values)
+                out.keys.extend(keys)
+                if ids is not None:
+                    lengths = list(range(before, len(out.keys)))
+            else:
+                rows = self._rows = iter(keys)
+                loop.loop(self._keyed, ids is not None)(zip(rows, values), objects, out.keys, out.values, lengths)
         except BaseException as error:
-            self._loop.between(error)
+            loop.between(error)
             raise
         if ids is not None:
             lengths.append(len(out.keys))

@@ -82,6 +82,11 @@ class PassesItselfWithin(Bolt):
         [remember(self, each) for each in value]
 
 
+class Comprehends(Bolt):
+    def process(self, key, value):
+        self.emit(key, [each for each in value])  # noqa: C416
+
+
 class Hides(Bolt):
     """Changes itself where no look at its class can see it."""
 
@@ -230,6 +235,12 @@ class GrowLists(Bolt):
         if isinstance(value, list):
             value.append(len(key))
         self.emit(key, value)
+
+
+def test_a_comprehension_keeps_nothing():
+    t = Topology("t")
+    t.spout("lines", Lines()).bolt("bolt", Comprehends, grouping=shuffle())
+    assert why_not_chained(t.plan().units["bolt"]) is None
 
 
 @pytest.mark.parametrize("places", [(0,), (1,), (2,), (0, 1, 2), ()])

@@ -10,7 +10,7 @@ import traceback
 import pytest
 
 from esault import Bolt
-from esault.topology import process_loop as module
+from esault.topology import process_source
 from esault.topology.process_loop import process_loop
 
 LIMIT = 3
@@ -29,6 +29,29 @@ class BothComputed(Bolt):
     def more(self, word):
         self.emit("more", word)
         return 1
+
+
+class Mapped(Bolt):
+    def process(self, key, value):
+        """One for one."""
+        self.emit(key, [each * 2 for each in range(value)])
+
+
+class MappedByHelper(Mapped):
+    """What it calls could emit, too."""
+
+    def more(self, key, value):
+        self.emit(key, value)
+
+
+class MappedByAnother(Mapped):
+    def open(self, context):
+        context.add(self)
+
+
+class MappedOfBoth(Bolt):
+    def process(self, key, value):
+        self.emit(key, (key, value))
 
 
 class Sides(Bolt):
@@ -180,7 +203,19 @@ def free():
     return Within
 
 
-WRITTEN = [Simple, BothComputed, Sides, WaysOut, Tries, Private, Derived, free()]
+MAPPED = [Simple, Mapped, free()]
+WRITTEN = [
+    *MAPPED,
+    MappedByHelper,
+    MappedByAnother,
+    MappedOfBoth,
+    BothComputed,
+    Sides,
+    WaysOut,
+    Tries,
+    Private,
+    Derived,
+]
 CALLED = [
     *(Maybe, Later, Kept, Looks, Above, OneLine, OutOfLoop, Replaced, Sets, More, Decorated, closed_over(1)),
     *(Bolt, type("NoSource", (Bolt,), {"process": lambda self, key, value: None})),
@@ -232,6 +267,20 @@ def test_what_is_written_out_does_what_calls_do(cls, keyed):
     loop.loop(keyed, False)(iter(ROWS), others, plainly.keys, plainly.values, begins)
     assert (plainly.keys, plainly.values) == (called.keys, called.values)
     assert len(begins) == len(ROWS)
+
+
+@pytest.mark.parametrize("cls", WRITTEN)
+def test_what_makes_one_of_one_is_a_loop_over_values_where_nothing_else_can_emit(cls):
+    called, written = Emits(cls), Emits(cls)
+    loop = process_loop(written.cls)
+    assert loop.maps == (cls in MAPPED)
+    if loop.maps:
+        bolt = called.cls()
+        for key, value in ROWS:
+            bolt.process(key, value)
+        loop.map()(iter([value for _, value in ROWS]), written.values)
+        assert (written.keys, written.values) == ([], called.values)
+        assert called.keys == [key for key, _ in ROWS]
 
 
 @pytest.mark.parametrize("cls", CALLED)
@@ -310,9 +359,9 @@ def test_what_is_put_in_place_of_process_later_is_called(monkeypatch):
         patch.setattr(Simple.process, "__code__", WaysOut.process.__code__)
         assert not loop.stands_for(Mine.process)
     assert loop.stands_for(Mine.process)
-    assert module.process_loop(Mine).loop(False, False) is not None
+    assert process_loop(Mine).loop(False, False) is not None
 
 
 def test_a_module_that_takes_long_to_parse_is_left_as_it_is(monkeypatch):
-    monkeypatch.setattr(module, "MOST_TEXT", 100)
+    monkeypatch.setattr(process_source, "MOST_TEXT", 100)
     assert process_loop(Simple) is None
