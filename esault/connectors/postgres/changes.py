@@ -15,6 +15,7 @@ from esault.answer_watch import SILENT_AFTER
 from esault.connectors.postgres import pgoutput
 from esault.connectors.postgres.client import Client, library, passes, qualified, quoted, table_name
 from esault.connectors.postgres.pgoutput import UNCHANGED, Begin, Change, Commit, Decoder, Truncate
+from esault.connectors.postgres.publication import check_publication, make_publication
 from esault.connectors.postgres.replication import Replication, lsn_of, lsn_text
 from esault.connectors.postgres.table_snapshot import TableSnapshot
 from esault.errors import CheckpointError, SourceError, TopologyError
@@ -128,6 +129,8 @@ class PostgresChanges(Spout[Any, Any]):
             raise SourceError(f"{self._who}: the user may not read changes: ALTER ROLE ... REPLICATION")
         for table in self.tables:
             self._keys_of(cursor, table)
+        if not self._own_publication:
+            check_publication(cursor, self._who, self.publication, self.tables, own=False)
 
     def _keys_of(self, cursor: Any, table: str) -> list[str]:
         """Return the columns of a table's primary key. Raises SourceError where there is none."""
@@ -222,9 +225,11 @@ class PostgresChanges(Spout[Any, Any]):
     def _from_the_beginning(self) -> int:
         """Make publication and slot, and the snapshot that belongs to it; return where changes begin."""
         # Each in a transaction of its own: a slot waits for the end of all that have written.
-        self._client.run(self._make_publication)
+        missed = self._client.run(self._make_publication)
         there = self._client.run(self._free_slot)
         if self._snapshot == "never":
+            if missed and there is not None:
+                self._say(f"had no changes of {', '.join(missed)} until now: the publication did not send them")
             return self._client.run(self._make_slot) if there is None else there
         if there is not None:  # a run before this one had it: this one begins anew
             self._client.run(self._drop_slot)
@@ -233,16 +238,8 @@ class PostgresChanges(Spout[Any, Any]):
         )
         return self._reader.lsn
 
-    def _make_publication(self, cursor: Any) -> None:
-        cursor.execute("select 1 from pg_publication where pubname = %s", [self.publication])
-        if cursor.fetchone() is None:
-            if not self._own_publication:
-                raise SourceError(
-                    f"{self._who}: there is no publication {self.publication!r}: CREATE PUBLICATION ... FOR TABLE ..."
-                )
-            cursor.execute(
-                f"create publication {quoted(self.publication)} for table {', '.join(map(qualified, self.tables))}"
-            )
+    def _make_publication(self, cursor: Any) -> list[str]:
+        return make_publication(cursor, self._who, self.publication, self.tables, self._own_publication)
 
     def _free_slot(self, cursor: Any) -> int | None:
         """Return where the slot stands; None: there is none. Raises SourceError where another process reads it."""
@@ -304,6 +301,7 @@ class PostgresChanges(Spout[Any, Any]):
                 f"{self._who}: slot {self.slot!r} stands at {there[0]}, behind the checkpoint's {lsn_text(self._lsn)}: the changes between "
                 "are gone. Begin anew with --restart, which reads a new snapshot"
             )
+        check_publication(cursor, self._who, self.publication, self.tables, self._own_publication, goes_on=True)
 
     # the stream ----------------------------------------------------------------------------------
 
