@@ -112,6 +112,13 @@ class Spout(Generic[K, V]):
         """
         return None
 
+    def held_back(self) -> bool:
+        """Return whether the last `read` gave nothing since as much was given as may be open: more comes when some of it is durable.
+
+        Asked for behind a `read` that gave nothing. A source that is held back is not silent: event time waits for it, whatever `idle` says.
+        """
+        return False
+
     def row_ids(self) -> Sequence[str] | None:
         """Return a name for each row of the last read that follows from where it stands in the source; None: their numbers are.
 
@@ -157,6 +164,9 @@ class SpoutAround(Spout[K, V]):
 
     def lag(self) -> int | None:
         return self.spout.lag()
+
+    def held_back(self) -> bool:
+        return self.spout.held_back()
 
     def close(self) -> None:
         self.spout.close()

@@ -17,7 +17,7 @@ class MetricFamily:
     """One metric: a value for each set of labels."""
 
     name: str
-    #: "counter", "gauge" or "histogram"
+    #: "counter", "gauge", "histogram", or "summary" with a label `quantile`
     kind: str
     meaning: str
     unit: str = ""
@@ -53,7 +53,7 @@ def _family(name: str, counter: Counter) -> MetricFamily:
 def _measured(snapshot: Snapshot, run: dict[str, str]) -> Iterator[MetricFamily]:
     latency = MetricFamily(
         "esault_latency_seconds",
-        "gauge",
+        "summary",
         "Of a bolt's tuples, from their sending to the end of their processing, over the whole run.",
         "seconds",
     )

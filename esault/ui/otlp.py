@@ -205,5 +205,9 @@ def _metric(family: MetricFamily, times: dict[str, Any]) -> Metric:
         data: Any = Histogram(points, AggregationTemporality.CUMULATIVE)
     else:
         numbers = [NumberDataPoint(labels, **times, value=value) for labels, value in family.points]
-        data = Gauge(numbers) if family.kind == "gauge" else Sum(numbers, AggregationTemporality.CUMULATIVE, True)
+        data = (
+            Gauge(numbers)
+            if family.kind in ("gauge", "summary")
+            else Sum(numbers, AggregationTemporality.CUMULATIVE, True)
+        )
     return Metric(name, family.meaning, _UNITS.get(family.unit, f"{{{family.unit}}}" if family.unit else ""), data)

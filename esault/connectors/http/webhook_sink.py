@@ -36,7 +36,8 @@ class WebhookSink(Sink):
     after another; `concurrency` requests are under way at once.
 
     Where the service does not answer within `timeout` seconds, or says 408, 425, 429 or 5xx, the request is repeated, after a pause that
-    grows from 0.5 s to 30 s and is drawn at random, or as Retry-After says. That is said once. Meanwhile the sink is full and pushes
+    grows from 0.5 s to 30 s and is drawn at random, or as Retry-After says. That is said once. When one request is taken the others come
+    again at once. Meanwhile the sink is full and pushes
     back. After `retry_for` seconds it fails; None: never. Any other answer than 2xx is a refusal: it ends the run, or with
     `dead_letters`, a path, is written there as a JSON line, with the status and the row. `ca` is a PEM file of authorities to trust.
     """
@@ -77,6 +78,8 @@ class WebhookSink(Sink):
         self._session: Any = None
         self._aiohttp: Any = None
         self._away = False
+        #: pauses that end when a request is taken: the service is back
+        self._pausing: set[asyncio.Event] = set()
 
     def check(self) -> None:
         """Raises SinkError where aiohttp is missing or the host has no address. Nothing is sent."""
@@ -92,6 +95,7 @@ class WebhookSink(Sink):
         self.context = context
         self._aiohttp = library("WebhookSink", SinkError)
         self._session, self._away = None, False
+        self._pausing = set()
 
     async def write(self, rows: Sequence[Row]) -> None:
         """Send them; done when each has been taken or refused."""
@@ -143,7 +147,7 @@ class WebhookSink(Sink):
     async def _send(self, rows: list[Row]) -> None:
         data, kind = self._made(rows)
         headers = {"Content-Type": kind, "Idempotency-Key": self._key(rows)}
-        tries, began = 0, time.monotonic()
+        tries, began, woken = 0, time.monotonic(), False
         while True:
             tries += 1
             asked: float | None = None
@@ -154,7 +158,7 @@ class WebhookSink(Sink):
                         self._answered()
                         return
                     said = (await answer.text(errors="replace"))[:_TOLD]
-                    trouble = f"it says {answer.status} {answer.reason}: {said}"
+                    trouble = f"it says {answer.status} {answer.reason}" + (f": {said}" if said.strip() else "")
                     if answer.status < 500 and answer.status not in PASSING:
                         self._refused(rows, answer.status, said, trouble)
                         return
@@ -165,10 +169,13 @@ class WebhookSink(Sink):
                 ) from None
             except (self._aiohttp.ClientError, asyncio.TimeoutError) as error:
                 trouble = str(error) or f"no answer within {self._timeout:g} s"
-            await self._pause(tries, began, asked, trouble)
+            woken = await self._pause(tries, began, asked, trouble, not woken)
 
-    async def _pause(self, tries: int, began: float, asked: float | None, trouble: str) -> None:
-        """Wait until the next try is due. Raises SinkError where there is none."""
+    async def _pause(self, tries: int, began: float, asked: float | None, trouble: str, wakes: bool) -> bool:
+        """Wait until the next try is due, or with `wakes` until another request is taken, and return whether one was.
+
+        Raises SinkError where there is no next try.
+        """
         left = float("inf") if self._retry_for is None else began + self._retry_for - time.monotonic()
         if left <= 0:
             failed = SinkError(
@@ -182,9 +189,24 @@ class WebhookSink(Sink):
         pause = random.uniform(0, min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** min(tries - 1, 10)))
         if asked is not None:
             pause += asked
-        await asyncio.sleep(min(pause, left))
+        pause = min(pause, left)
+        # One that was woken in vain is not woken the next time: a row that is never taken would be sent as often as others are.
+        if asked is not None or not wakes:
+            await asyncio.sleep(pause)
+            return False
+        taken = asyncio.Event()
+        self._pausing.add(taken)
+        try:
+            await asyncio.wait_for(taken.wait(), pause)
+        except asyncio.TimeoutError:
+            return False
+        finally:
+            self._pausing.discard(taken)
+        return True
 
     def _answered(self) -> None:
+        for taken in self._pausing:
+            taken.set()
         if self._away:
             self._away = False
             self.context.logger.warning("WebhookSink %s: rows are taken again", self.url)

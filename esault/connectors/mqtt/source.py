@@ -17,6 +17,9 @@ from esault.topology.spout import Spout
 
 __all__ = ["MqttSource"]
 
+#: messages that brokers give before the first is acknowledged, at least: mosquitto, unless it is told otherwise
+_LEAST_IN_FLIGHT = 20
+
 
 class MqttSource(Spout[Any, Any]):
     """Messages of topics by MQTT 5, one tuple for each, acknowledged when they are durable; needs `esault[mqtt]`.
@@ -123,6 +126,10 @@ class MqttSource(Spout[Any, Any]):
             )
         return rows
 
+    def held_back(self) -> bool:
+        """Return whether the broker may give no more before some messages are acknowledged."""
+        return self._inbox is not None and self._inbox.held() >= min(self._most, _LEAST_IN_FLIGHT)
+
     def position(self) -> tuple[str, int]:
         """Return the connection and the number of the last message in it."""
         return self._place
@@ -161,6 +168,8 @@ class _Inbox:
         self._lock = threading.Lock()
         self._waiting: deque[tuple[int, Any]] = deque()
         self._open: deque[tuple[int, Any]] = deque()
+        #: of these, those that the broker waits for
+        self._held = 0
         self._token, self._number = "", 0
         self._error: EsaultError | None = None
         self._session: Session | None = None
@@ -176,17 +185,20 @@ class _Inbox:
                 raise self._error
             taken = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
             self._open.extend(taken)
+            self._held += sum(message.qos > 0 for _, message in taken)
             return self._token, taken
 
     def held(self) -> int:
         with self._lock:
-            return len(self._open)
+            return self._held
 
     def acknowledge(self, token: str, number: int) -> None:
         done = []
         with self._lock:
             while token == self._token and self._open and self._open[0][0] <= number:
-                done.append(self._open.popleft()[1])
+                message = self._open.popleft()[1]
+                self._held -= message.qos > 0
+                done.append(message)
         assert self._session is not None
         for message in done:
             if message.qos:
@@ -207,7 +219,7 @@ class _Inbox:
         with self._lock:  # the broker gives them again
             self._waiting.clear()
             self._open.clear()
-            self._token = ""
+            self._token, self._held = "", 0
 
     def fail(self, error: EsaultError) -> None:
         with self._lock:

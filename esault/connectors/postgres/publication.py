@@ -47,7 +47,7 @@ and format('%%I.%%I', sent.schemaname, sent.tablename)::regclass not in (
 def make_publication(cursor: Any, who: str, publication: str, tables: Sequence[str], own: bool) -> list[str]:
     """Make the publication where it is missing and is the source's `own`, or have it send just these tables; those that it did not send.
 
-    Raises SourceError where it is somebody else's, and there is none, or it does not send all of them.
+    Raises SourceError where it is another's, and there is none, or it does not send all of them.
     """
     if not own:
         check_publication(cursor, who, publication, tables, own)

@@ -128,6 +128,10 @@ class RabbitMQSource(Spout[Any, Any]):
                 )
         return rows
 
+    def held_back(self) -> bool:
+        """Return whether the server gives no more before some messages are acknowledged."""
+        return self._consumer is not None and self._consumer.full()
+
     def position(self) -> tuple[str, int]:
         """Return the connection and the number of the last message in it."""
         return self._place

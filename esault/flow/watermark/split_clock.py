@@ -23,12 +23,31 @@ class OpenSplits:
         #: False until the unit has said which splits are read here first: till then time stands still
         self.dealt = False
         self._clocks: list[SplitClock] = []
+        #: since when no split is asked for more, for what was read finds no room
+        self._held_at: float | None = None
 
     def clock(self, given: EventTime, now: Callable[[], float]) -> SplitClock:
         """Return a clock for a place where event time starts."""
         made = SplitClock(given, now, self)
         self._clocks.append(made)
         return made
+
+    def hold(self, now: float) -> None:
+        """No split is asked for more until `go_on`: what they have is not known, and none counts as silent."""
+        if self._held_at is None:
+            self._held_at = now
+
+    def go_on(self, now: float) -> None:
+        """They are asked again; the time between is no silence."""
+        if self._held_at is not None:
+            lost, self._held_at = now - self._held_at, None
+            for id, since in self.quiet.items():
+                if since is not None:
+                    self.quiet[id] = since + lost
+
+    def quiet_since(self, id: str) -> float | None:
+        """Return since when a split has had nothing to read; None: it has, or is not asked."""
+        return None if self._held_at is not None else self.quiet[id]
 
     def begin(self, id: str, times: Sequence[float]) -> None:
         """A split is read here from now on; `times`: how far it had come where it was read before, by clock."""
@@ -117,8 +136,8 @@ class SplitClock(Clock):
         if not self._splits.dealt:
             return BEGINNING, False, END_OF_TIME
         least, most, next_at, busy = END_OF_TIME, self._said, END_OF_TIME, False
-        for id, quiet in self._splits.quiet.items():
-            value, idle, idle_at = self.of(id).stand(now, quiet)
+        for id in self._splits.quiet:
+            value, idle, idle_at = self.of(id).stand(now, self._splits.quiet_since(id))
             next_at = min(next_at, idle_at)
             if idle:
                 self._out.add(id)

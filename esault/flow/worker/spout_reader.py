@@ -52,6 +52,7 @@ class SpoutReader:
         self.seekable = has_position(self.spout)
         self._acknowledged = is_acknowledged(self.spout)
         self._unscheduled = type(self.spout).next_due is Spout.next_due
+        self._free = type(self.spout).held_back is Spout.held_back
         self._read = _reads_by(type(self.spout))
         self._numbered = not self.seekable or type(self.spout).row_ids is Spout.row_ids
         #: the spout, where it collects windows
@@ -110,6 +111,10 @@ class SpoutReader:
     def next_due(self) -> float | None:
         """Return the time before which there is nothing to read, as far as the spout knows."""
         return None if self._unscheduled else self.call(self.spout.next_due, "next_due")
+
+    def held_back(self) -> bool:
+        """Return whether the spout gives no more until what it has given is durable."""
+        return not self._free and bool(self.call(self.spout.held_back, "held_back"))
 
     def row_ids(self, count: int) -> Sequence[str] | None:
         """Return the names of the rows of the last read; None: they are numbered in the order of reading."""

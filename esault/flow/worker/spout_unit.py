@@ -51,6 +51,8 @@ class SpoutSubUnit(SubUnit):
         self._cuts: dict[int, Any] = {}
         #: when the window was found closed or a receiver full, and for how long it has been so before
         self._closed_at: float | None = None
+        #: the last read gave nothing, for the source waits until what it gave is durable
+        self._held_back = False
         #: rows of the last root
         self._last_rows = 0
         self._backpressured = 0.0
@@ -84,6 +86,8 @@ class SpoutSubUnit(SubUnit):
         if self._closed_at is not None:
             self._backpressured += now - self._closed_at
             self._closed_at = None
+            if self.outputs.splits is not None:
+                self.outputs.splits.go_on(now)
         limit = roots.size.rows
         if self.outputs.sinks and (most := self.outputs.most_rows(self._last_rows)):
             limit = min(limit, most)
@@ -101,6 +105,7 @@ class SpoutSubUnit(SubUnit):
                 self.exhausted = True
                 return True
             self._pace.nothing(now, self._spout.next_due())
+            self._held_back = self.watermarks is not None and self._spout.held_back()
             return False
         keys, values = read
         self._last_rows = len(keys)
@@ -132,6 +137,8 @@ class SpoutSubUnit(SubUnit):
     def _blocked(self, now: float) -> None:
         if self._closed_at is None and now >= self._pace.at:  # else it rests anyway
             self._closed_at = now
+            if self.outputs.splits is not None:
+                self.outputs.splits.hold(now)
 
     def _tell_grown(self) -> None:
         """Warn that a checkpoint holds the end of this source, and it gives more all the same."""
@@ -245,7 +252,7 @@ class SpoutSubUnit(SubUnit):
 
     def _tell_watermark(self, now: float) -> None:
         assert self.watermarks is not None
-        quiet = self._pace.resting and self._closed_at is None
+        quiet = self._pace.resting and self._closed_at is None and not self._held_back
         # What a source has given may come again until it is done.
         self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count, self.roots.held)
 

@@ -123,6 +123,37 @@ class TestWebhookSink:
         assert ["trying again" in text for text in said] == [True, False]
         assert "rows are taken again" in said[1]
 
+    def test_when_one_request_is_taken_the_others_come_again_at_once(self, monkeypatch):
+        impatient = []  # one request comes again soon, the others later than the test ends
+
+        def drawn(low, high):
+            task = asyncio.current_task()
+            impatient.append(task)
+            return 0.05 if task is impatient[0] else 3600.0
+
+        monkeypatch.setattr("esault.connectors.http.webhook_sink.random.uniform", drawn)
+        at_once = len({hash(repr(key)) % 64 for key in range(8)})  # keys may share a place
+        refused = set()
+
+        def answer(got):
+            if len(refused) == at_once:
+                return 200
+            refused.add(got.body)
+            return 503
+
+        with receiving(answer=answer) as service:
+            send(service.url, rows(8, keys=8), concurrency=64, retry_for=20)
+            assert sorted(got.body for got in service.got) == list(range(8))
+            assert {got.body for got in service.refused} == refused
+
+    def test_one_that_is_never_taken_is_not_sent_as_often_as_others_are(self):
+        with (
+            receiving(answer=lambda got: 500 if got.body == 0 else 200) as service,
+            pytest.raises(SinkError, match="it says 500"),
+        ):
+            send(service.url, rows(1) + [Row(1, number, 0.0, f"n{number}") for number in range(1, 400)], retry_for=1)
+        assert len(service.refused) <= 60
+
     def test_after_a_set_time_it_fails_by_what_may_pass(self):
         with pytest.raises(SinkError, match="not taken within 0.2 s: .*retry_for=") as failed:
             send(f"http://127.0.0.1:{free_port()}/", rows(1), retry_for=0.2)

@@ -88,8 +88,22 @@ def test_no_more_than_receive_maximum_is_held(broker, topic, caplog):
     assert len(read_until(spout, 3)) == 3
     assert list(spout.read(10)) == []
     assert "raise it" in caplog.text
+    assert spout.held_back()
     spout.commit(spout.position())
+    assert not spout.held_back()
     assert [value for _, value in read_until(spout, 3)] == [3, 4, 5]
+
+
+def test_as_many_as_a_broker_may_give_before_the_first_is_acknowledged_hold_it_back(broker, topic):
+    spout = source(broker, topic)
+    broker.send(f"{topic}/a", *(b"%d" % n for n in range(19)))
+    read_until(spout, 19)
+    assert not spout.held_back()
+    broker.send(f"{topic}/a", b"19")
+    read_until(spout, 1)
+    assert spout.held_back()  # mosquitto gives 20, unless it is told otherwise
+    spout.commit(spout.position())
+    assert not spout.held_back()
 
 
 def test_a_broker_that_restarts_is_waited_for_and_said_once(broker, topic, caplog):

@@ -115,8 +115,7 @@ def test_tables_that_the_source_no_longer_names_are_sent_no_longer(server, table
     source.close()
 
 
-
-def test_a_publication_of_somebody_else_is_checked_before_the_run(server, table):
+def test_a_publication_of_others_is_checked_before_the_run(server, table):
     with pytest.raises(SourceError, match=rf'there is no publication .*CREATE PUBLICATION "p_{table}" FOR TABLE'):
         opened(server, table, publication=f"p_{table}")
     server.ask(f"create publication p_{table} for table {table}")

@@ -93,7 +93,9 @@ class TestSource:
         assert len(read_until(spout, 3)) == 3
         assert list(spout.read(10)) == []
         assert "raise prefetch" in caplog.text
+        assert spout.held_back()
         spout.commit(spout.position())
+        assert not spout.held_back()
         assert len(read_until(spout, 3)) == 3
         spout.close()
 

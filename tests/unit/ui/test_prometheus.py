@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -102,6 +104,15 @@ def test_all_there_is_to_know_of_a_run_can_be_read(heard):
     assert found['esault_changes_total{topology="words"}'] == 5
     with pytest.raises(urllib.error.URLError):
         read(url)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool: apt-get install prometheus")
+def test_promtool_finds_nothing_to_mend(heard):
+    with served("0", heard) as view:
+        view.update(RUN)
+        text = read(heard.notices[0].removeprefix("metrics: "))
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_nobody_beyond_this_machine_can_ask(heard):

@@ -58,6 +58,21 @@ class TestSplitClock:
         rows(splits, clock, "a", 70)
         assert clock.stand(108.0, None)[0] == 60.0
 
+    def test_what_is_not_asked_is_not_silent(self, splits):
+        clock = made(splits, idle=5.0)
+        splits.begin("a", ())
+        splits.begin("b", ())
+        rows(splits, clock, "a", 50)
+        rows(splits, clock, "b", 10)
+        splits.quiet["b"] = 100.0
+        splits.hold(102.0)  # there is no room for what was read
+        splits.hold(103.0)
+        assert clock.stand(130.0, None) == (10.0, False, END_OF_TIME)
+        splits.go_on(130.0)
+        assert splits.quiet == {"a": None, "b": 128.0}
+        assert clock.stand(132.0, None) == (10.0, False, 133.0)
+        assert clock.stand(133.0, None)[0] == 50.0
+
     def test_a_split_that_ends_is_left_out_and_one_that_is_handed_over_goes_on_where_it_was(self, splits):
         clock = made(splits, lateness=1.0)
         splits.begin("a", ())
