@@ -11,43 +11,59 @@ What shows the start itself, a host or an installed wheel starts a Python, as us
 from __future__ import annotations
 
 import array
+import atexit
 import gc
 import importlib
 import itertools
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from esault import value_class
 from esault.runtime.process.title import set_title
 
 __all__ = ["run", "start"]
 
 ROOT = str(Path(__file__).parents[2])
-#: what a run and its processes import, and other commands
+#: what a run and its processes import, and other commands: these with all modules that are in them, unless a library comes with one
 IMPORTED = (
-    "esault.cli.check",
-    "esault.cli.main",
-    "esault.cli.node",
-    "esault.cli.run",
-    "esault.cli.scale",
-    "esault.cli.status",
-    "esault.runtime.actors.processes",
-    "esault.runtime.session.run",
-    "esault.runtime.worker.sub_unit_actor",
-    "esault.sinks.json_lines",
-    "esault.sources.text_files",
+    "esault.cli",
+    "esault.cluster",
+    "esault.control",
+    "esault.elasticity",
+    "esault.flow",
+    "esault.messages",
+    "esault.object_store",
+    "esault.payload",
+    "esault.routing",
+    "esault.runtime",
+    "esault.sinks",
+    "esault.sources",
+    "esault.state",
+    "esault.topology",
+    "esault.ui",
+)
+#: parts of libraries that they ask for when they need them
+OF_LIBRARIES = (
+    "encodings.idna",
+    "multiprocessing.connection",
     "multiprocessing.popen_fork",
     "setproctitle",
+    "thespian.system.transport.TCPTransport",
 )
+#: modules of the engine that bring a library
+NOT_IMPORTED = ("esault.control.elasticity", "esault.ui.otlp")
 #: variables that Python itself reads when it begins
 OF_PYTHON = ("PYTHON", "LC_", "LANG")
 #: bytes that say how long a request is
@@ -158,6 +174,18 @@ def _of_python(variables: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name.startswith(OF_PYTHON)}
 
 
+def _import_all() -> None:
+    """Import what a command would when it needs it, most of it behind its start."""
+    for name in IMPORTED:
+        room = importlib.import_module(name)
+        for module in pkgutil.walk_packages(room.__path__, f"{name}."):
+            if module.name not in NOT_IMPORTED:
+                importlib.import_module(module.name)
+    for name in OF_LIBRARIES:
+        importlib.import_module(name)
+    value_class.compile_now(*value_class._later)
+
+
 def _serve(control: socket.socket) -> list[str]:
     """Fork what is asked for until the tests are over; return the arguments of a command in the process that is to be it."""
     tells: dict[int, int] = {}
@@ -228,12 +256,28 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     sys.path[0] = request["cwd"]
 
 
+def _end(code: int) -> NoReturn:
+    """End as a Python does, but do not take the modules apart: each page on which an object of theirs is would be copied."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python knows what to say of it
+    os._exit(code)
+
+
 if __name__ == "__main__":
     gc.disable()
-    for name in IMPORTED:
-        importlib.import_module(name)
+    _import_all()
     set_title("esault commands of tests")  # where a title goes is found beside the first variables that a process has
     gc.freeze()
     gc.enable()
     sys.argv[1:] = _serve(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module("esault", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("esault", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        _end(ended.code or 0)
