@@ -150,6 +150,9 @@ def _code_of(arguments: list[str] | None) -> int:
         return WRONG_USE
     except TopologyFailed as error:
         print(f"failed: {error}", file=sys.stderr)
+        kept = getattr(error.report, "checkpoints", None)
+        if kept is not None and (newest := max(kept.newest, kept.resumed_from)):
+            print(f"checkpoint {newest} is kept in {kept.directory}: --resume goes on from there", file=sys.stderr)
         return FAILED
     except EsaultError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any
 from esault.errors import TopologyError
 from esault.sources.json_decoder import decode
 
-__all__ = ["deserializer"]
+__all__ = ["deserializer", "told_bad"]
 
 _NAMED: dict[str, Callable[[bytes], Any]] = {"text": bytes.decode, "json": decode, "bytes": bytes}
 
@@ -24,3 +24,8 @@ def deserializer(who: str, option: str, wanted: Any, besides: str = "") -> Calla
             f'{who}: {option}={wanted!r}: write "json", "text", "bytes", {besides}or a function from bytes'
         )
     return function
+
+
+def told_bad(place: str, wrong: Exception, what: str = "left out") -> str:
+    """Return what is said of the first message that a deserializer refused: where it is, why, and `what` becomes of it."""
+    return f"{place}: {type(wrong).__name__}: {wrong} (the message is {what}; further ones are only counted)"

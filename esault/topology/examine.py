@@ -76,6 +76,7 @@ _SINK_HOOKS: Mapping[str, tuple[str, ...]] = {
     "commit_all": ("epoch", "handles"),
     "close": (),
     "written_paths": (),
+    "destination": (),
     "collected_rows": ("run_dir", "name"),
 }
 

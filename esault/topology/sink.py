@@ -149,6 +149,10 @@ class Sink:
         path = getattr(self, "path", None)
         return () if path is None else (path,)
 
+    def destination(self) -> str:
+        """Return where rows go, for people, without passwords: the paths that it writes, unless it says more. May be asked before `open`."""
+        return ", ".join(map(str, self.written_paths()))
+
     def collected_rows(self, run_dir: str, name: str) -> list[Any]:
         """Return the committed rows of the sink `name`, once the run is over; asked in the command's process where the class `collects`.
 

@@ -110,6 +110,7 @@ def test_after_the_death_of_everything_resume_goes_on_with_another_parallelism(c
         command.processes(victim)[0].kill()
         code, _, err = command.wait()
         assert code == 1, err
+        assert "--resume" in err
     command.until(lambda: command.processes() == [])
     before = sorted(path.name for path in (tmp_path / ".esault" / command.name).iterdir())
     code, _, err = command.run("gated", "--checkpoint", "0.3", p=3, **more)

@@ -80,6 +80,10 @@ class PushSink(Sink):
 
     # in the driver ---------------------------------------------------------------------------------
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return f"port {self.port} of {self.host}"
+
     def check(self) -> None:
         """Raises SinkError where the port cannot be had, the certificate cannot be read, or aiohttp is missing."""
         library(type(self).__name__, SinkError)

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING, retry_after
@@ -89,6 +90,11 @@ class WebhookSink(Sink):
     def written_paths(self) -> Sequence[str]:
         """Return the file of refused rows."""
         return () if self._dead_letters is None else (self._dead_letters,)
+
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # what else there is may be secret
 
     def open(self, context: Context) -> None:
         """Nothing yet: the first row connects."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from esault.connectors.kafka.client import ANSWER_WITHIN, Watch, failure, libraries, raise_failure
 from esault.connectors.kafka.dead_letters import DeadLetters
 from esault.errors import EsaultError, SourceError
+from esault.sources.deserializers import told_bad
 from esault.topology.columns import Columns
 from esault.topology.split_source import SplitReader
 from esault.topology.spout import EndOfStream
@@ -209,6 +210,10 @@ class Partition(SplitReader[Any, Any]):
                 'leave such messages out with on_bad_message="skip" or "dead-letter"'
             ) from wrong
         self._bad += 1
+        if self._bad == 1:
+            self._say(
+                told_bad(where, wrong, "left out" if self._dead_letters is None else "given to the dead letter topic")
+            )
         if self._dead_letters is not None:
             self._dead_letters.put(message, wrong)
 

@@ -97,6 +97,10 @@ class KafkaSink(Sink):
         self._prepared: list[Prepared] = []
         self._prefix = ""
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return "topics by a function" if callable(self.topic) else f"topic {self.topic}"
+
     def check(self) -> None:
         """Raises SinkError where no broker answers, the password is wrong, or the topic is missing."""
         if self._exactly:

@@ -73,6 +73,10 @@ class MqttSink(Sink):
         self._outbox: _Outbox | None = None
         self._packer = MessagePacker(self._who, kept)
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return self._who.partition(", ")[2]
+
     def check(self) -> None:
         """Raises SinkError where no broker answers, or it refuses the user."""
         ask(self._who, SinkError, self._server)

@@ -116,6 +116,9 @@ class MqttSource(Spout[Any, Any]):
                         'such messages out with on_bad_message="skip"'
                     ) from wrong
                 self._skipped += 1
+                if self._skipped == 1:
+                    place = f"{self._who}: a message of {message.topic!r}"
+                    self.context.logger.warning(deserializers.told_bad(place, wrong))
                 continue
             rows.append((message.topic, _described(value, message) if self._metadata else value))
         if not messages and not self._said_full and self._inbox.held() >= self._most:

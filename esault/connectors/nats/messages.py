@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from esault.connectors.nats.client import Client, Stream
 from esault.connectors.nats.consumer import Consumer, create, forget
 from esault.errors import SourceError
+from esault.sources.deserializers import told_bad
 from esault.topology.split_source import SplitReader
 from esault.topology.spout import EndOfStream
 
@@ -151,12 +152,15 @@ class Messages(SplitReader[Any, Any]):
         return key, value
 
     def _refused(self, sequence: int, message: Any, wrong: Exception) -> None:
+        place = f"{self._who}, sequence {sequence} ({message.subject})"
         if not self._reading.passes_bad:
             raise SourceError(
-                f"{self._who}, sequence {sequence} ({message.subject}): {type(wrong).__name__}: {wrong}; take another deserializer, or "
+                f"{place}: {type(wrong).__name__}: {wrong}; take another deserializer, or "
                 'leave such messages out with on_bad_message="skip"'
             ) from wrong
         self._bad += 1
+        if self._bad == 1:
+            self._client.say(told_bad(place, wrong))
 
     # what was removed before it was read -----------------------------------------------------------
 

@@ -83,6 +83,10 @@ class NatsSink(Sink):
         self._mine: set[str] = set()
         self._publisher: Publisher | None = None
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return f"stream {self.stream}"
+
     def check(self) -> None:
         """Raises SinkError where no server answers, it refuses the user, or the stream is missing or does not take the subject."""
 

@@ -98,6 +98,10 @@ class PostgresSink(Sink):
 
     # in the driver -------------------------------------------------------------------------------
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return f"table {self.table}"
+
     def check(self) -> None:
         """Raises SinkError where no server answers, the password is wrong, or the table does not fit."""
         try:

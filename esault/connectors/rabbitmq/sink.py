@@ -82,6 +82,10 @@ class RabbitMQSink(Sink):
         #: handles of this object that are not committed
         self._mine: set[str] = set()
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return self._who.partition(", ")[2]
+
     def check(self) -> None:
         """Raises SinkError where no server answers, it refuses the user, or there is no such queue or exchange."""
 

@@ -111,6 +111,9 @@ class RabbitMQSource(Spout[Any, Any]):
                         'deserializer, or have such messages rejected with on_bad_message="reject"'
                     ) from wrong
                 self._bad += 1
+                if self._bad == 1:
+                    place = f"{self._who}, a message with routing key {method.routing_key!r}"
+                    self.context.logger.warning(deserializers.told_bad(place, wrong, "rejected"))
                 consumer.reject(token, method.delivery_tag)
                 continue
             rows.append((key, _described(value, method, properties) if self._metadata else value))

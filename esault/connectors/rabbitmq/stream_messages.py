@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from esault.connectors.rabbitmq.client import ask
 from esault.connectors.rabbitmq.link import Link
 from esault.errors import EsaultError, SourceError
+from esault.sources.deserializers import told_bad
 from esault.topology.split_source import SplitReader
 from esault.topology.spout import EndOfStream
 
@@ -187,6 +188,8 @@ class StreamMessages(SplitReader[Any, Any]):
                 'on_bad_message="skip"'
             ) from wrong
         self._bad += 1
+        if self._bad == 1:
+            self._say(told_bad(f"{self._who}, offset {offset}", wrong))
 
     def _gap(self, wanted: int, come: int) -> None:
         """Say which messages were removed unread. The server also writes marks of its own into a stream: those are no loss."""

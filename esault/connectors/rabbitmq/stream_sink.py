@@ -77,6 +77,10 @@ class RabbitMQStreamSink(Sink):
         #: commits that may not be confirmed yet, and their rows
         self._open: deque[tuple[Future[None], int]] = deque()
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return self._who.partition(", ")[2]
+
     def check(self) -> None:
         """Raises SinkError where no server answers, it refuses the user, or there is no such stream."""
         try:

@@ -89,6 +89,10 @@ class RedisSink(Sink):
 
     # in the driver -------------------------------------------------------------------------------
 
+    def destination(self) -> str:
+        """Return where rows go, for people."""
+        return f"stream {self.stream}"
+
     def check(self) -> None:
         """Raises SinkError where no server answers, the password is wrong, the key is no stream, or keys may be evicted."""
 

@@ -45,10 +45,8 @@ def edges(unit: UnitPlan) -> tuple[EdgeSnapshot, ...]:
 
 
 def sinks(unit: UnitPlan) -> tuple[tuple[str, str, str], ...]:
-    """Return name and class of each sink in a unit's process, and the paths that it writes; empty where these are none."""
-    return tuple(
-        (each.name, type(each.sink).__name__, ", ".join(map(str, each.sink.written_paths()))) for each in unit.sinks
-    )
+    """Return name and class of each sink in a unit's process, and where its rows go; empty where it does not say."""
+    return tuple((each.name, type(each.sink).__name__, each.sink.destination()) for each in unit.sinks)
 
 
 def sub_units(driver: Driver, unit: Unit) -> tuple[SubUnitSnapshot, ...]:

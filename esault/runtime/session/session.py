@@ -78,7 +78,9 @@ LOOK_EVERY = 1.0
 #: modules of the run's first actors
 _DRIVER, _KEEPER = "esault.runtime.driver.driver_actor", "esault.runtime.worker.keeper"
 #: what is said where the actor system died under a run
-FIRST_DIED = "the run's first process died (was it killed?): the run ends here"
+FIRST_DIED = (
+    "the run's first process died (was it killed?): the run ends here; one with checkpoints goes on with --resume"
+)
 
 
 def new_run() -> str:
@@ -435,7 +437,7 @@ class Session:
             if not handle.alive():
                 raise TopologyFailed(FIRST_DIED)
             if driving is not None and not driving.alive():
-                raise TopologyFailed("the driver's process died (was it killed?): the run ends here")
+                raise TopologyFailed(FIRST_DIED.replace("run's first", "driver's"))
 
     def _pauses(self, snapshot: Snapshot) -> bool:
         """Return whether the run is to pause now since it has nothing to do."""

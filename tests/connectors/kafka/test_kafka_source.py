@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
@@ -89,13 +90,14 @@ def test_what_stands_beside_the_value_comes_on_request_and_a_time_says_where_to_
     ]
 
 
-def test_a_message_that_a_deserializer_refuses_ends_the_run_or_is_counted(broker):
+def test_a_message_that_a_deserializer_refuses_ends_the_run_or_is_counted(broker, caplog):
     topic = broker.topic()
     fill(broker, topic, 1, b"{", 2)
     with pytest.raises(Exception, match=rf"{topic}\[0\], offset 1: JSONDecodeError.*on_bad_message") as raised:
         read(KafkaSource(topic, broker.servers, until="end"))
     assert raised.type.__module__.startswith("esault")
     assert read(KafkaSource(topic, broker.servers, until="end", on_bad_message="skip")) == [1, 2]
+    assert re.search(r"offset 1: JSONDecodeError: .* \(the message is left out; further ones are only", caplog.text)
 
 
 def test_what_stands_beside_a_message_that_is_refused_is_read_once(broker):

@@ -65,13 +65,15 @@ def test_what_is_not_acknowledged_comes_again_and_what_came_meanwhile(broker, to
     assert list(third.read(10)) == []
 
 
-def test_retained_messages_are_marked_and_bad_ones_left_out(broker, topic):
+def test_retained_messages_are_marked_and_bad_ones_left_out(broker, topic, caplog):
     broker.send(f"{topic}/kept", b"1", retain=True)
     spout = source(broker, topic, metadata=True, on_bad_message="skip")
     broker.send(f"{topic}/new", b"{", b"2")
     rows = read_until(spout, 2)
     assert [(v["value"], v["retain"]) for _, v in rows] == [(1, True), (2, False)]
     assert spout.counters() == {"bad_messages_skipped": 1}
+    assert f"{topic}/new': JSONDecodeError: " in caplog.text
+    assert "(the message is left out; further ones are only counted)" in caplog.text
 
 
 def test_sub_units_share_a_subscription(broker, topic):

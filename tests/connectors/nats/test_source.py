@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 
 import pytest
@@ -218,12 +219,15 @@ def test_a_stream_that_is_deleted_while_it_is_read_ends_the_run(server, opened, 
         reader.take(1)
 
 
-def test_a_message_that_cannot_be_read_fails_or_is_counted(server, opened):
+def test_a_message_that_cannot_be_read_fails_or_is_counted(server, opened, caplog):
     stream = server.stream(("0", b"1"), ("0", b"no json"), ("0", b"3"))
     with pytest.raises(SourceError, match=f"stream '{stream}', sequence 2 .*JSONDecodeError.*on_bad_message"):
         opened(NatsSource(stream, server.url)).take(3)
     skips = opened(NatsSource(stream, server.url, on_bad_message="skip"))
     assert skips.take(2) == [1, 3] and skips.reader.counters() == {"bad_messages_skipped": 1}
+    assert re.search(
+        r"sequence 2 .*: JSONDecodeError: .* \(the message is left out; further ones are only", caplog.text
+    )
 
 
 def test_what_is_amiss_is_said(server):

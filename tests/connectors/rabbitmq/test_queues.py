@@ -99,7 +99,7 @@ class TestSource:
         assert len(read_until(spout, 3)) == 3
         spout.close()
 
-    def test_a_bad_message_goes_to_the_dead_letter_exchange(self, server):
+    def test_a_bad_message_goes_to_the_dead_letter_exchange(self, server, caplog):
         dead = server.queue()
         letters = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
         queue = server.queue(b"1", b"{", b"2", b"{", **letters)
@@ -107,6 +107,7 @@ class TestSource:
         assert [value for _, value in read_until(spout, 2)] == [1, 2]
         until(lambda: spout.read(10) == [] and server.ready(dead) == 2)
         assert spout.counters() == {"bad_messages_rejected": 2}
+        assert caplog.text.count("(the message is rejected; further ones are only counted)") == 1
         spout.commit(spout.position())
         spout.close()
         assert server.ready(queue) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 import time
@@ -95,7 +96,7 @@ def test_it_begins_and_ends_where_it_is_told(server, opened):
     assert opened(stream, following.close(), until="end").rest() == []
 
 
-def test_what_stands_beside_the_value_comes_on_request(server, opened):
+def test_what_stands_beside_the_value_comes_on_request(server, opened, caplog):
     import pika
 
     stream = server.stream()
@@ -113,6 +114,7 @@ def test_what_stands_beside_the_value_comes_on_request(server, opened):
         opened(stream).take(2)
     server.stream(b"7", name=stream)
     assert found.take(1)[0]["value"] == 7 and found.reader.counters() == {"bad_messages_skipped": 1}
+    assert re.search(r"offset 1: JSONDecodeError: .* \(the message is left out; further ones are only", caplog.text)
 
 
 def test_messages_that_were_removed_unread_are_said_and_counted(server, opened, caplog):
