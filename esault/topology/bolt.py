@@ -60,7 +60,9 @@ class Bolt(Generic[KI, VI, KO, VO]):
         """Called after the object is made or restored, for connections and the like."""
 
     def open_shared(self, context: Context, /) -> Any:
-        """Open what all objects of a sub-unit share, such as a client: called once there, on the first of them, before its `open`.
+        """Open what all objects of a sub-unit share, such as a client: called once there, before the first `open`.
+
+        It is called on an object that may have no key, before the first tuple comes; where it is `async def`, with that.
 
         What it returns is `self.context.shared` in all of them. May be `async def` where `process` is.
         """

@@ -96,7 +96,7 @@ class Lives(Component):
         """Have one more sub-unit forked for a change, on this host where one is said. Raises UsageError."""
         state = self._state
         where = {} if host is None else {"on": host}
-        build = state.new_build(unit=state.name, part=len(state.subs), parts=state.parallelism, **where)
+        build = state.new_build(unit=state.name, part=len(state.subs), parts=state.parallelism, joins=True, **where)
         state.subs[build.incarnation] = SubUnitRecord(
             build.incarnation, build.part, joining=True, missing=set(state.targets)
         )

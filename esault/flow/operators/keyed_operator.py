@@ -8,11 +8,12 @@ from typing import Any
 from esault.errors import StateError
 from esault.flow.operators.derived_class import maker
 from esault.flow.operators.elements import Elements
-from esault.flow.operators.operator import Operator, by_stream
+from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.routing.ring import Name, canonical
 from esault.topology.bolt import Bolt
+from esault.topology.function import is_async
 
 __all__ = ["KeyedOperator"]
 
@@ -41,6 +42,17 @@ class KeyedOperator(Operator):
                 cls.emit = members["emit"]
 
         emitter.on_trusted = trusted
+
+    def share_early(self) -> None:
+        cls = self._cls
+        if self._shared or cls is None or not defines(cls, "open_shared") or is_async(cls.open_shared):
+            return
+        try:
+            self._share(self._silent(self._make, "__init__"))
+        except STOPPING:
+            raise
+        except BaseException:
+            return
 
     def reload(self, keys: Sequence[Any]) -> None:
         for name in {canonical(key) for key in keys}:

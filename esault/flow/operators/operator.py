@@ -315,6 +315,12 @@ class Operator:
             self._sharer = element
         self._shared = True
 
+    def share_early(self) -> None:
+        """Open what all objects share before there is one, so that no tuple waits for it.
+
+        What fails is tried again with the first object, and is an error of the tuple for which that is made.
+        """
+
     #: the first object has been asked; the one that has something to close
     _shared = False
     _sharer: Any = None

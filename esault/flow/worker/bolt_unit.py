@@ -107,6 +107,8 @@ class BoltSubUnit(SubUnit):
             if evolved is not None:
                 self.outbox.append(evolved)
             self._in_flight = self._resume_in_flight(build.restore, state_store)
+        if build.joins:  # keys come when it is built, and would wait
+            self.operator.share_early()
 
     def _resume_in_flight(self, restore: Restore, state_store: StateStore) -> InFlight | None:
         """Put the rows in flight of a checkpoint first in the inbox."""
@@ -130,6 +132,7 @@ class BoltSubUnit(SubUnit):
 
     def _on_start(self, message: Start) -> None:
         super()._on_start(message)
+        self.operator.share_early()
         found, self._in_flight = self._in_flight, None
         if found is not None and found.entries and self._tracked:
             self.roots.adopt(found.entries[0].batch.root, found.ids, found.rows, self.clock())

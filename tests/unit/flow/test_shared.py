@@ -94,6 +94,28 @@ def test_one_that_moves_finds_that_of_its_new_sub_unit():
     assert len(LOG.made("opened")) == len(LOG.made("closed")) == 3
 
 
+def test_it_is_open_before_the_first_tuple_comes_and_before_keys_move():
+    local = LocalRuntime(small.through([], Shares))
+    local.run_for(0.1)
+    assert len(LOG.made("opened")) == 1
+    opened, moved = [], []
+
+    class Moves(Shares):
+        def open_shared(self, context):
+            opened.append(context.sub_unit)
+            return super().open_shared(context)
+
+        def __setstate__(self, state):
+            moved.append(len(opened))
+            super().__setstate__(state)
+
+    local = LocalRuntime(small.through(ROWS * 20, Moves))
+    local.run_until(lambda: local.emitted("worker"))
+    local.scale("worker", 3)
+    local.run_until_drained()
+    assert moved and set(moved) <= {1, 3}  # 1: state that is tried with the first object
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_an_error_of_it_is_one_of_the_tuple_and_the_next_tries_anew(waits):
     left = [2]
