@@ -80,9 +80,12 @@ class CheckpointView:
     def count(self, name: str) -> int:
         """Return how many keys a bolt has. Raises as `states` does for damage."""
         found = 0
-        for chain in self.unit(name).chains:
+        unit = self.unit(name)
+        for chain in unit.chains:
             states: dict[Name, bool] = {}
             for piece in chain:
                 states.update((canonical(key), state is not None) for key, state in read_piece(self.path / piece.name))
+            if unit.objects == "key":
+                states.pop(canonical(None), None)  # how far time had come, of bolts with timers or windows
             found += sum(states.values())
         return found

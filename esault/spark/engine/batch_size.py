@@ -49,7 +49,7 @@ class BatchSize:
             return
         longest, total = worked
         self._learn(rows, total)
-        at_once = total / max(longest, 1e-9)  # workers
+        at_once = max(1.0, total / max(longest, 1e-9))  # workers; both may be 0 by the clock
         target = max(self._target, self._fixed / FIXED_SHARE / at_once)
         each = max(total - self._fixed, 1e-9) / rows
         fits = max(1.0, (target * at_once - self._fixed) / each)

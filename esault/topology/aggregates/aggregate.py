@@ -22,7 +22,17 @@ def field_of(where: str, of: Of) -> Callable[[Any], Any] | None:
         return None
     if isinstance(of, str):
         item, attribute = operator.itemgetter(of), operator.attrgetter(of)
-        return lambda value: item(value) if isinstance(value, Mapping) else attribute(value)
+
+        def part(value: Any) -> Any:
+            try:
+                return item(value) if isinstance(value, Mapping) else attribute(value)
+            except (KeyError, AttributeError) as error:
+                there = f"; it has {', '.join(map(repr, value))}" if isinstance(value, Mapping) else ""
+                raise type(error)(
+                    f"{where}: a value of type {type(value).__name__} has no field {of!r}{there}"
+                ) from error
+
+        return part
     check_function(f"{where}, of", of, takes=("the value",))
     return of
 

@@ -88,6 +88,7 @@ def test_the_state_of_each_key_is_what_was_processed(paused):
     assert sum(each["seen"].times for each in found.values()) == rows
     assert view.count("count") == 7
     assert sum(len(windows) for _, windows in view.states("window")) >= 7
+    assert view.count("window") == len(list(view.states("window"))) == 7  # how far time had come is no key
 
 
 def test_it_is_shown(paused, capsys):

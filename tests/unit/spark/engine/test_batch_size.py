@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esault.spark.engine.batch_size import FIRST, LONG_ENOUGH, MANY, MOST, BatchSize
@@ -97,6 +97,7 @@ def test_without_a_word_of_workers_the_time_of_batches_counts() -> None:
         max_size=40,
     )
 )
+@example(batches=[(1, False, 0.0, (0.0, 0.0))])
 def test_there_is_always_some_and_never_more_than_there_may_be(batches: list[Any]) -> None:
     size = BatchSize()
     for batch in batches:

@@ -54,6 +54,18 @@ def test_a_part_is_a_field_an_attribute_what_a_function_gives_or_all_of_the_valu
     assert (Sum("n").part({"n": 2}), Sum("n").part(row), Sum(lambda v: v + 1).part(1), Sum().part(7)) == (2, 3, 2, 7)
 
 
+@pytest.mark.parametrize(
+    ("value", "kind", "said"),
+    [
+        ({"paid": 1, "at": 2}, KeyError, r"sum\(...\): a value of type dict has no field 'n'; it has 'paid', 'at'"),
+        (types.SimpleNamespace(paid=1), AttributeError, "a value of type SimpleNamespace has no field 'n'$"),
+    ],
+)
+def test_a_field_that_is_not_there_is_said_with_those_that_are(value, kind, said):
+    with pytest.raises(kind, match=said):
+        Sum("n").part(value)
+
+
 def test_it_says_how_it_was_asked_for():
     assert [repr(each) for each in (Count(), Sum("n"), Extreme("min", len), TopK(2, "n"))] == [
         "count()",
