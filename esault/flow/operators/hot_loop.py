@@ -57,9 +57,8 @@ class HotLoop:
         lengths: list[int] = []
         try:
             if loop.maps and not self._keyed:
-                rows = self._rows = iter(values)
-                loop.map()(rows, out.values)
-                out.keys.extend(keys)
+                out.values += self.mapped(values)
+                out.keys += keys
                 if ids is not None:
                     lengths = list(range(before, len(out.keys)))
             else:
@@ -71,6 +70,19 @@ class HotLoop:
         if ids is not None:
             lengths.append(len(out.keys))
             emitter.name_each(ids, lengths[1:])
+
+    @property
+    def maps(self) -> bool:
+        """Return whether each tuple is known to bring forth one with its key, whose value follows from its own: there is `mapped`."""
+        return self._loop is not None and self._loop.maps and not self._keyed
+
+    def mapped(self, values: Sequence[Any]) -> list[Any]:
+        """Process a batch where it `maps`, and return the values. What the user's code raises comes as it is."""
+        assert self._loop is not None
+        made: list[Any] = []
+        self._rows = iter(values)
+        self._loop.map()(self._rows, made)
+        return made
 
     def key(self, keys: Sequence[Any]) -> Any:
         """Return the key of the tuple that raised."""

@@ -82,6 +82,17 @@ class ObjectOperator(Operator):
         if not self._tried_state:
             self._try_state()
 
+    def mapped(self, keys: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
+        hot = self._hot
+        if hot is None or not hot.maps or self._careful or not hot.ready(type(self.object), len(keys), False):
+            return None
+        try:
+            return tuple(hot.mapped(values))
+        except STOPPING:
+            raise
+        except BaseException as error:
+            raise self._fail(error, hot.key(keys), "process") from error
+
     def _try_state(self) -> None:
         """That it cannot move is found now and not when it must."""
         self._tried_state = True

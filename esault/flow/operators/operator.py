@@ -137,6 +137,13 @@ class Operator:
         """Process a batch; what is emitted stands in the emitter's columns. Raises UserError."""
         raise NotImplementedError
 
+    def mapped(self, keys: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Process a batch of which each tuple brings forth one of the main stream with its key, and return their values; None: `run` it.
+
+        Raises UserError.
+        """
+        return None
+
     def _run_careful(
         self,
         call: Callable[[Any, Any], Any],

@@ -79,8 +79,13 @@ class ChainedBolt:
             return
         count, begun = len(keys), self._clock()
         self._in += count
-        self._operator.run(0, keys, self._own(values), ids)  # keys cannot be changed
-        emitted = self.emitter.pop_emitted(ids is not None)
+        own = self._own(values)  # keys cannot be changed
+        made = self._operator.mapped(keys, own) if ids is None else None
+        if made is None:
+            self._operator.run(0, keys, own, ids)
+            emitted = self.emitter.pop_emitted(ids is not None)
+        else:
+            emitted = [("", keys, made, None)]
         done = self._clock()
         self._busy += done - begun
         self._durations.latency.record(done - begun, count)
