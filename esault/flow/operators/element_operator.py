@@ -52,16 +52,29 @@ class ElementOperator(KeyedOperator):
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
-        if self._row_by_row or self._by_stream is not False:
+        if self._row_by_row:
             stream = self._streams[input]
             self._run_careful(lambda key, value: self._process(stream, key, value), keys, values, ids)
         else:
             key: Any = None
-            hot = self._hot
+            hot = self._hot if self._by_stream is False else None
             if hot is not None and not hot.ready(self._cls, len(keys), ids is not None):  # type: ignore[arg-type]
                 hot = None
             try:
-                if hot is not None:
+                if self._by_stream is None:
+                    for key in keys[:1]:
+                        self._by_stream = by_stream(type(elements[key]))
+                if self._by_stream:
+                    stream = self._streams[input]
+                    if ids is None:
+                        for key, value in zip(keys, values):
+                            elements[key].process_stream(stream, key, value)
+                    else:
+                        name = self._name
+                        for key, value, id in zip(keys, values, ids):
+                            elements[key].process_stream(stream, key, value)
+                            name(id)
+                elif hot is not None:
                     hot.run(elements, keys, values, ids)
                 elif ids is None:
                     for key, value in zip(keys, values):

@@ -34,8 +34,11 @@ class Level(StatefulProcessor):  # type: ignore[misc]
         from pyspark import TaskContext
 
         # Spark has a Python of its own for each level of a query, to be told what state there is: that needs none of this.
+        from esault.spark.engine.garbage import settle_garbage
         from esault.spark.engine.task import run_task
 
+        self._job.plan()
+        settle_garbage()
         unit, task = task_of
         partition = TaskContext.get().partitionId()
         for group, frame in run_task(self._job, unit, task, partition, [bytes(row[1]) for row in rows], self._store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -39,11 +40,11 @@ def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
     _, unit, part, row, position, count, marks, _, _ = frame
     place = (job.run, unit, part)
     for other in [p for p in _HERE if p[0] != job.run]:
-        _HERE.pop(other)[1].close()
+        _close(other[1], _HERE.pop(other)[1])
     at, spout = _HERE.pop(place, (-1, None))
     if spout is None or at != row:
         if spout is not None:
-            spout.close()
+            _close(unit, spout)
         spout = _opened(job, runners.root, part, position, row)
     end = row + count
     marks = [*marks, (end, 0.0)]
@@ -55,6 +56,14 @@ def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
             first += len(rows)
             yield
     _HERE[place] = (end, spout)
+
+
+def _close(unit: str, spout: Spout[Any, Any]) -> None:
+    """Close one that is needed no more; an error is told and ends nothing: it may be of a run that is over."""
+    try:
+        spout.close()
+    except Exception as error:
+        print(f"unit {unit!r}, close: {described(error)}", file=sys.stderr)
 
 
 def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: int) -> Spout[Any, Any]:

@@ -10,6 +10,7 @@ from esault.flow.watermark.clock import END_OF_TIME
 from esault.payload.codec import Codec
 from esault.spark.engine.event_time import SILENT, ways_from
 from esault.spark.engine.frames import CONTROL, COUNTS, DATA, END, HANDLE, PULSE, WAKE, WORD, Sealed, in_order
+from esault.spark.engine.garbage import settle_garbage
 from esault.spark.engine.job import Job
 from esault.spark.engine.landing import Landing
 from esault.spark.engine.reader import read_range
@@ -32,6 +33,8 @@ _SPOUTS: dict[tuple[str, str, int], Runners] = {}
 
 def read_stage(job: Job, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
     """For the source: tuples of spouts, through all that is inlined behind them."""
+    job.plan()
+    settle_garbage()
     return _arrow(read(job, _partition(), frames))
 
 

@@ -13,6 +13,7 @@ from esault import (
     BatchBolt,
     Bolt,
     Grouping,
+    Sink,
     Spout,
     Topology,
     TopologyFailed,
@@ -305,6 +306,49 @@ def test_several_inputs_and_a_stream_beside_the_main_one():
     known = {(r.key, r.value) for r in local.landed("known")} | {(r.key, r.value) for r in local.landed("unknown")}
     assert known in ({("a", (1, 2)), ("b", 3)}, {("a", 2), ("b", 3)})
     assert ("b", 3) in {(r.key, r.value) for r in local.landed("unknown")}
+
+
+class Joins(Bolt):
+    """Emits nothing, one or two rows for a row."""
+
+    def __init__(self):
+        self.seen = []
+
+    def process_stream(self, stream, key, value):
+        if value == "bad":
+            raise ValueError("no good")
+        self.seen.append((stream, value))
+        for number in range(len(self.seen) % 3):
+            self.emit(key, (stream, value, number))
+
+
+def joined(policy, rows):
+    t = Topology("joins")
+    left, right = t.spout("left", Items(rows)), t.spout("right", Items([(k, v + 100) for k, v in ROWS]))
+    bolt = t.bolt("joins", Joins, inputs={left: by_key(), right: by_key()}, on_error=policy)
+    bolt.sink("rows", Ids())
+    return LocalRuntime(t, seed=1)
+
+
+class Ids(Sink):
+    wants_id = True
+
+    def write(self, rows):
+        pass
+
+
+def test_rows_of_several_inputs_are_the_same_and_have_the_same_names_whatever_may_become_of_errors():
+    landed = []
+    for policy in (fail(), skip()):  # the second is gone about row by row
+        local = joined(policy, ROWS)
+        local.run_until_drained()
+        landed.append([(r.id, r.key, r.value) for r in local.landed("rows")])
+    assert landed[0] == landed[1] and len({row[0] for row in landed[0]}) == len(landed[0]) > 12
+
+
+def test_an_error_of_one_of_several_inputs_names_unit_and_key():
+    with pytest.raises(TopologyFailed, match=r"unit 'joins', process, key 'k7': ValueError: no good"):
+        joined(fail(), [*ROWS, ("k7", "bad")]).run_until_drained()
 
 
 def test_an_undeclared_stream_is_named_with_those_that_are_declared():

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from esault.payload.codec import Codec
 from esault.sinks.collect import read_collected
-from esault.spark.engine import batch_size, reading, task
+from esault.sources import Items
+from esault.spark.engine import batch_size, frames, garbage, processor, reader, reading, stages, task
 from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.query import what_spark_said
 from esault.spark.engine.source import controls, divided, ranges
@@ -162,6 +167,48 @@ def test_what_is_spooled_is_read_by_others(tmp_path: Path, monkeypatch: pytest.M
         it.forget_workers()
     it.reading._close()
     assert sorted(read_collected(str(it.folder), "totals")) == [(key, 20) for key in range(5)]
+
+
+def test_a_spout_of_an_earlier_run_that_cannot_be_closed_ends_no_other_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Gone(Items):
+        def close(self) -> None:
+            raise OSError("its folder is not there")
+
+    reader._HERE["run-before", "numbers", 0] = (7, Gone([]))
+    it = chain("endless", tmp_path)
+    it.batch()
+    end(it)
+    assert exact(rows_of(tmp_path))
+    assert "unit 'numbers', close: OSError: its folder is not there" in capsys.readouterr().err
+
+
+def test_garbage_is_looked_for_as_in_processes_of_actors_once_a_worker_has_its_plan() -> None:
+    program = (
+        "import gc; from esault.spark.engine.garbage import settle_garbage as settle; settle(); "
+        "gc.set_threshold(7) if gc.get_freeze_count() and gc.get_threshold() == (50_000, 20, 50) else None; settle(); "
+        "print(gc.get_threshold()[0])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "7\n"
+
+
+@pytest.mark.parametrize("stage", ["spouts", "level"])
+def test_each_worker_settles_its_garbage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    it, settled = chain("endless", tmp_path), []
+    monkeypatch.setattr(stages, "_partition", lambda: 0)
+    for module in (stages, garbage):
+        monkeypatch.setattr(module, "settle_garbage", lambda: settled.append(stage))
+    if stage == "spouts":
+        assert list(stages.read_stage(it.job, [])) == [] and settled
+    else:
+        level = processor.Level(it.job, ("count",))
+        level._store = it.stores["count", 0]
+        monkeypatch.setattr("pyspark.TaskContext.get", lambda: SimpleNamespace(partitionId=lambda: 0))
+        pulse = Codec().pack((frames.PULSE, 1.0))
+        assert list(level.handleInputRows((it.job.layout.groups["count", 0],), iter([(0, pulse)]), None)) and settled
+    it.reading._close()
+    it.forget_workers()
 
 
 def test_a_part_that_is_far_ahead_is_read_by_several() -> None:
