@@ -73,6 +73,12 @@ class CommittedFile:
         if os.path.isdir(self.path):
             raise SinkError(f"{self.path}: is a folder; write the name of a file in it, such as {self.path}/rows.jsonl")
         folder = os.path.dirname(os.path.abspath(self.path))
+        passing = folder in ("/dev", "/dev/fd") or folder.startswith("/proc/")
+        if passing or (os.path.exists(self.path) and not os.path.isfile(self.path)):
+            raise SinkError(
+                f"{self.path}: is no file on a disk, and what was written there could not be kept until it is committed; write to a file. To "
+                "see values in the terminal, end with a step: .map(print)"
+            )
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         if not os.path.isdir(folder):

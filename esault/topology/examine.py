@@ -187,7 +187,7 @@ def _in_place_of(base: type, thing: object) -> str:
         given = f"{thing.__name__}" if inspect.isfunction(thing) else "[...]"
         return f"; a list of (key, value) pairs, or a function that returns or yields them, is one by esault.sources: Items({given})"
     if base is Sink and callable(thing):
-        return "; what is to be called for each value is a step: .map(function)"
+        return f"; what is to be called for each value is a step: .map({getattr(thing, '__name__', 'function')})"
     return ""
 
 

@@ -379,3 +379,12 @@ def test_a_name_without_folder_is_in_the_working_directory(tmp_path, monkeypatch
     file.begin("r1", "error", False)
     file.end(True, False)
     assert sorted(os.listdir(tmp_path)) == [".x.jsonl.esault", "x.jsonl"]
+
+
+def test_what_is_no_file_on_a_disk_is_refused_and_nothing_is_left_there(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in ("/dev/stdout", "/dev/null", "/dev/fd/1", f"/proc/{os.getpid()}/fd/1", str(pipe)):
+        with pytest.raises(SinkError, match=r"is no file on a disk.*end with a step: \.map\(print\)"):
+            CommittedFile(path).check("append")
+    assert os.listdir(tmp_path) == ["pipe"]

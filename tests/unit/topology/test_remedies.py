@@ -87,7 +87,7 @@ def stream():
             "size is a number of seconds, not datetime.timedelta(days=1) (timedelta); write 86400",
         ),
         (lambda s: SessionWindow(timedelta(seconds=1.5)), "; write 1.5"),
-        (lambda s: s.sink("out", print), ".map(function)"),
+        (lambda s: s.sink("out", print), ".map(print)"),
         (lambda s: Topology("u").spout("in", rows), "by esault.sources: Items(rows)"),
         (lambda s: Topology("u").spout("in", [("a", 1)]), "by esault.sources: Items([...])"),
     ],
