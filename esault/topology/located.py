@@ -12,6 +12,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import os
+import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -212,6 +213,9 @@ class Located:
         ]
         if typed:
             return f"; it has {', '.join(typed)}: write {self.source}:{typed[0]}"
+        inside = [each.name for each in pkgutil.iter_modules(getattr(module, "__path__", ()))]
+        if not own and inside:
+            return f"; it is a package: name the module of it that has one: {', '.join(f'{self.source}.{name}' for name in inside)}"
         if not own:
             return "; it defines no public function: write `def topology() -> Topology:`"
         return f"; if one of {', '.join(own)} returns a Topology, write {self.source}:NAME"

@@ -295,6 +295,15 @@ def test_a_missing_function_is_answered_with_those_there_are(file, text, said):
         file(text).build()
 
 
+def test_a_package_that_has_none_is_answered_with_its_modules(tmp_path, monkeypatch):
+    (tmp_path / "soap_shop").mkdir()
+    for name in ("__init__", "app", "steps"):
+        (tmp_path / "soap_shop" / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with refused("it is a package: name the module of it that has one: soap_shop.app, soap_shop.steps"):
+        Located("topology", str(tmp_path), str(tmp_path), module="soap_shop").build()
+
+
 def test_parameters_are_checked_before_the_function_is_called(file):
     located = file(GOOD)
     assert [str(p) for p in located.parameters()] == ["name: str = numbers", "parallelism: int = 1"]
