@@ -5,6 +5,7 @@ It is one module of over 300 lines: it is the one place where user code is calle
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,8 @@ __all__ = ["STOPPING", "Operator", "by_stream", "defines"]
 
 #: ends the process, whatever the error policy says
 STOPPING = (KeyboardInterrupt, GeneratorExit)
+#: seconds in `open`, and calls of it, behind which it is said that it is called for each key
+LONG_OPENS, MANY_OPENS = 1.0, 5
 
 
 class Operator:
@@ -348,7 +351,9 @@ class Operator:
         if not defines(type(element), "open"):  # there is nothing of the user's to call, for each of many keys
             return
         if not self._looks_at_open():
+            began = self.context.now()
             self._silent(lambda: element.open(self.context), "open")
+            self._took_to_open(self.context.now() - began, type(element))
             return
         before = get_attributes(element)
         self._silent(lambda: element.open(self.context), "open")
@@ -363,6 +368,21 @@ class Operator:
             self._opened_state.judge(element, trial)
         finally:
             self._close(trial)
+
+    def _took_to_open(self, seconds: float, cls: type) -> None:
+        """Say, once, if `open` takes long for each key: those who come from elsewhere expect one call."""
+        self._opens += 1
+        self._open_seconds += seconds
+        if self._open_seconds >= LONG_OPENS and self._opens >= MANY_OPENS and self.plan.objects != "sub-unit":
+            self.context.logger.warning(
+                f"unit {self.plan.name!r}: {cls.__name__}.open has taken {self._open_seconds:.1f} s for {self._opens} objects: it is called for "
+                "each key. What all keys share, such as a model or a client, is opened once by open_shared(self, context)"
+            )
+            self._open_seconds = -math.inf
+
+    #: calls of `open`, and the seconds that they took
+    _opens = 0
+    _open_seconds = 0.0
 
     def _looks_at_open(self) -> bool:
         """Return whether this is the first object whose `open` is called, of a unit whose objects come back."""

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from esault import Bolt, by_key, shuffle, single, skip
-from esault.testing import LocalRuntime
+from esault.testing import LocalRuntime, ManualClock
 from tests.unit.flow import small
 
 ROWS = [(f"k{i % 20}", i) for i in range(100)]
@@ -139,6 +139,34 @@ def test_an_error_of_it_is_one_of_the_tuple_and_the_next_tries_anew(waits):
         Away.open_shared = open_shared
     local = small.run(small.through(ROWS, Away, on_error=skip(retries=5)))
     assert len(local.emitted("worker")) == len(ROWS)
+
+
+CLOCK = ManualClock(0)
+
+
+class Loads(Bolt):
+    """Loads a model for each key."""
+
+    takes = 0.3
+
+    def open(self, context):
+        self.model = "loaded"
+        CLOCK.advance(type(self).takes)
+
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Quick(Loads):
+    takes = 0.001
+
+
+@pytest.mark.parametrize(("bolt", "rows", "says"), [(Loads, ROWS, 1), (Loads, ROWS[:3], 0), (Quick, ROWS, 0)])
+def test_an_open_that_takes_long_for_each_key_is_said_once(bolt, rows, says, caplog):
+    t = small.through(rows, bolt)
+    LocalRuntime(t, clock=CLOCK).run_until_drained()
+    assert caplog.text.count("it is called for each key") == says
+    assert not says or "unit 'worker': Loads.open has taken 1.5 s for 5 objects" in caplog.text
 
 
 def test_units_that_are_chained_do_not_see_each_others():
