@@ -141,10 +141,10 @@ class _Writer(ast.NodeTransformer):
         """Return the definition of the loop."""
         definition = self._definition
         body: list[ast.stmt] = []
+        if self._with_begins:  # also where there is no object
+            body += ast.parse(f"{_BEGINS}.append(len({_KEYS}))").body
         if self._keyed:
             body += ast.parse(f"{self._self} = {_ELEMENTS}[{self._key}]").body
-        if self._with_begins:
-            body += ast.parse(f"{_BEGINS}.append(len({_KEYS}))").body
         for statement in body:
             for each in ast.walk(statement):
                 ast.copy_location(each, definition)

@@ -53,8 +53,7 @@ class ElementOperator(KeyedOperator):
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
         if self._row_by_row:
-            stream = self._streams[input]
-            self._run_careful(lambda key, value: self._process(stream, key, value), keys, values, ids)
+            self._run_row_by_row(self._streams[input], keys, values, ids)
         else:
             key: Any = None
             hot = self._hot if self._by_stream is False else None
@@ -103,6 +102,18 @@ class ElementOperator(KeyedOperator):
             self.memory.use(names_of(keys))
         if not self._tried_state:
             self._try_state(keys)
+
+    def _run_row_by_row(
+        self, stream: str, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
+    ) -> None:
+        def call(key: Any, value: Any) -> None:
+            self._process(stream, key, value)
+
+        hot = None if self._partial or self.plan.times or self._by_stream is not False else self._hot
+        if hot is not None and hot.ready(self._cls, len(keys), True):  # type: ignore[arg-type]
+            self._run_hot(hot, self.elements, call, keys, values, ids)
+        else:
+            self._run_careful(call, keys, values, ids)
 
     def _process(self, stream: str, key: Any, value: Any) -> None:
         element = self.elements[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,35 @@ class HotLoop:
         except BaseException as error:
             loop.between(error)
             raise
+        if ids is not None:
+            lengths.append(len(out.keys))
+            emitter.name_each(ids, lengths[1:])
+
+    def run_careful(
+        self,
+        objects: Any,
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+        failed: Callable[[int, BaseException], None],
+    ) -> None:
+        """The same, but `failed` is told of each tuple that raises, by its place, and the rest goes on; what it has emitted is forgotten."""
+        emitter, out = self._emitter, self._emitter.outs[""]
+        assert self._loop is not None
+        loop = self._loop.loop(self._keyed, True)
+        rows = self._rows = iter(keys)
+        pairs = zip(rows, values)
+        lengths: list[int] = []
+        while True:
+            try:
+                loop(pairs, objects, out.keys, out.values, lengths)
+                break
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as error:
+                self._loop.between(error)
+                del out.keys[lengths[-1] :], out.values[lengths[-1] :]
+                failed(len(keys) - length_hint(rows) - 1, error)
         if ids is not None:
             lengths.append(len(out.keys))
             emitter.name_each(ids, lengths[1:])

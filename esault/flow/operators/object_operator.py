@@ -51,7 +51,11 @@ class ObjectOperator(Operator):
             process_stream, stream = self.object.process_stream, self._streams[input]
             self._run_careful(lambda key, value: process_stream(stream, key, value), keys, values, ids)
         elif self._careful:
-            self._run_careful(self.object.process, keys, values, ids)
+            # The length of the column before a row is what to go back to where it raises.
+            if self._hot is not None and self._hot.ready(type(self.object), len(keys), True):
+                self._run_hot(self._hot, self.object, self.object.process, keys, values, ids)
+            else:
+                self._run_careful(self.object.process, keys, values, ids)
         else:
             process, hot = self.object.process, self._hot
             if hot is not None and not hot.ready(type(self.object), len(keys), ids is not None):

@@ -13,6 +13,7 @@ from typing import Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.dead_letter import dead_letter, rows_of
+from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.opened_state import OpenedState
 from esault.flow.operators.operator_parameters import OperatorParameters
@@ -78,13 +79,18 @@ class Operator:
         named = self.plan.in_parts and hook in ("process", "time") and type(key) is tuple and len(key) == 2
         return key[0] if named else key
 
-    def _attempt(self, call: Callable[[], Any], key: Any, value: Any, hook: str) -> bool:
-        """Call under the unit's policy; whether it went well. Raises UserError under `fail`."""
+    def _attempt(
+        self, call: Callable[[], Any], key: Any, value: Any, hook: str, failed: BaseException | None = None
+    ) -> bool:
+        """Call under the unit's policy; whether it went well. `failed`: what it has raised already. Raises UserError under `fail`."""
         policy = self._policy
         marks = self.emitter.marks()
         tries = 0
         while True:
             try:
+                if failed is not None:
+                    error, failed = failed, None
+                    raise error
                 call()
                 return True
             except STOPPING:
@@ -165,6 +171,24 @@ class Operator:
                 then()
             if ids is not None:
                 emitter.name(marks, ids[i])
+        self._settle()
+
+    def _run_hot(
+        self,
+        hot: HotLoop,
+        objects: Any,
+        call: Callable[[Any, Any], Any],
+        keys: Sequence[Any],
+        values: Sequence[Any],
+        ids: Sequence[str] | None,
+    ) -> None:
+        """The same where the batch runs written out: a row that raises is called again by itself, or survived."""
+
+        def failed(place: int, error: BaseException) -> None:
+            key, value = keys[place], values[place]
+            self._attempt(lambda: call(key, value), key, value, "process", error)
+
+        hot.run_careful(objects, keys, values, ids, failed)
         self._settle()
 
     def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from esault import Bolt, Topology, TopologyFailed, by_key, shuffle
+from esault import Bolt, Topology, TopologyFailed, by_key, dead_letter, fail, shuffle, skip
 from esault.flow.operators import hot_loop
 from esault.flow.operators.hot_loop import HotLoop
 from esault.messages.settings import Settings
@@ -45,6 +45,35 @@ class Needs(Bolt):
 
     def process(self, key, value):
         self.emit(key, value)
+
+
+class Fails(Bolt):
+    """Fails behind an emit, some tuples each time and some the first time."""
+
+    def __init__(self):
+        self.tries = 0
+
+    def process(self, key, value):
+        self.tries += 1
+        self.emit(key, (value, self.tries))
+        if value % 10 == 3 or (value % 10 == 6 and value not in TRIED):
+            TRIED.add(value)
+            raise ValueError(f"{value} is refused")
+        self.emit(key, "well")
+
+
+class Picky(Fails):
+    """Has no object for some keys."""
+
+    def __init__(self):
+        super().__init__()
+        MADE.append(0)
+        if len(MADE) % 3 == 0:
+            raise LookupError("no such thing")
+
+
+TRIED: set = set()
+MADE: list = []
 
 
 class Ids(Collect):
@@ -143,3 +172,49 @@ def test_what_follows_lines_or_calls_sees_them(batches):
         sys.setprofile(before)
     assert len(calls) == 300
     assert not batches
+
+
+SURVIVING = [skip(), skip(retries=1), dead_letter("letters")]
+CASES = [
+    *((policy, grouping, Fails) for policy in (*SURVIVING, fail(retries=5)) for grouping in (shuffle(), by_key())),
+    *((policy, by_key(), Picky) for policy in SURVIVING),
+]
+
+
+@pytest.mark.parametrize("ids", [False, True])
+@pytest.mark.parametrize(("policy", "grouping", "bolt"), CASES)
+def test_errors_that_are_survived_take_back_what_their_tuple_has_emitted(
+    batches, monkeypatch, policy, grouping, bolt, ids
+):
+    rows = [(f"k{i % 40}", 10 * i if policy.kind == "fail" and i % 10 == 3 else i) for i in range(500)]
+
+    def outcome(hot):
+        TRIED.clear()
+        MADE.clear()
+        monkeypatch.setattr(hot_loop, "HOT", hot)
+        t = Topology("hot")
+        out = t.spout("rows", Items(rows)).bolt("worker", bolt, grouping=grouping, on_error=policy, chain=False)
+        out.sink("out", Ids() if ids else Collect())
+        local = LocalRuntime(t, settings=SETTINGS)
+        local.run_until_drained()
+        unit = local.report().units["worker"]
+        letters = [{**each, "traceback": "", "time": 0} for each in local.dead_letters]
+        landed = [(row.id, row.key, row.value) for row in local.landed("out")]
+        return landed, unit.tuples_in, unit.errors, unit.dead_letters, letters
+
+    called = outcome(10**9)
+    assert not batches
+    assert outcome(100) == called
+    assert sum(batches) >= 350
+    assert called[2] > 0 or policy.kind == "fail"
+
+
+def test_an_error_under_a_policy_shows_the_users_line(batches, caplog):
+    t = Topology("hot")
+    rows = [("k", 0)] * 200 + [("k", 3)]
+    t.spout("rows", Items(rows)).bolt("worker", Fails, grouping=shuffle(), on_error=skip()).sink("out", Collect())
+    LocalRuntime(t, settings=SETTINGS).run_until_drained()
+    assert sum(batches) >= 100
+    assert "unit 'worker', process, key 'k': ValueError: 3 is refused" in caplog.text
+    assert 'raise ValueError(f"{value} is refused")' in caplog.text
+    assert "esault/flow" not in caplog.text
