@@ -310,6 +310,9 @@ def _import(module: str) -> ModuleType:
     if found is not None:
         return found
     if is_own(module) and not _is_asked_for(module):
+        found = _from_package(module)
+        if found is not None:
+            return found
         raise FrameError(
             f"they name a type of {module}, which is not imported here, and nothing that is imported asks for it; import it at the top of "
             "the topology's file"
@@ -318,6 +321,18 @@ def _import(module: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise FrameError(f"they name a type of {module}, which cannot be imported here: {error}") from error
+
+
+def _from_package(module: str) -> ModuleType | None:
+    """Return a module that comes with a package which is asked for, as `sklearn.linear_model._base` does with sklearn.linear_model."""
+    package = module.rpartition(".")[0]
+    while package:
+        if package not in sys.modules and _is_asked_for(package):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(package)
+            return sys.modules.get(module)
+        package = package.rpartition(".")[0]
+    return None
 
 
 def _is_asked_for(module: str) -> bool:

@@ -155,6 +155,32 @@ def test_a_module_of_the_users_is_imported_if_their_code_asks_for_it_and_not_els
     class_names.forget()
 
 
+def test_a_module_that_comes_with_a_package_which_is_asked_for_is_found(tmp_path, monkeypatch):
+    """As a model's class stands in sklearn.linear_model._base, and code imports it from sklearn.linear_model."""
+    package = tmp_path / "esault_test_learn" / "linear"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("from esault_test_learn.linear._base import Model\n")
+    (package / "_base.py").write_text("class Model:\n    pass\n")
+    (package / "_script.py").write_text("raise SystemExit('nothing asks for it')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(class_names, "_vouched_packages", {"esault_test_learn"})
+    class_names.forget()
+    loaded = types.ModuleType("esault_test_topology")
+    monkeypatch.setitem(sys.modules, loaded.__name__, loaded)
+    with pytest.raises(FrameError, match="nothing that is imported asks for it"):
+        codec.unpack(b"\xc1" + named("esault_test_learn.linear._base", "Model"))
+    exec("def load():\n    from esault_test_learn.linear import Model\n    return Model()", vars(loaded))
+    class_names.forget()
+    with pytest.raises(FrameError, match="nothing that is imported asks for it"):
+        codec.unpack(b"\xc1" + named("esault_test_learn.linear._script", "Model"))
+    made = codec.unpack(b"\xc1" + named("esault_test_learn.linear._base", "Model"))
+    assert type(made).__name__ == "Model"
+    for name in [name for name in sys.modules if name.startswith("esault_test_learn")]:
+        del sys.modules[name]
+    class_names.forget()
+
+
 def test_who_asks_for_a_module_is_looked_for_again_only_when_more_is_loaded(tmp_path, monkeypatch):
     (tmp_path / "esault_test_unasked.py").write_text("class Order:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
