@@ -92,10 +92,13 @@ class HotLoop:
                 break
             except (KeyboardInterrupt, GeneratorExit):
                 raise
-            except BaseException as error:
-                self._loop.between(error)
-                del out.keys[lengths[-1] :], out.values[lengths[-1] :]
-                failed(len(keys) - length_hint(rows) - 1, error)
+            except BaseException as raised:
+                error = raised
+            # Not in the `except`: what another try raises would come with this error before it.
+            self._loop.between(error)
+            del out.keys[lengths[-1] :], out.values[lengths[-1] :]
+            failed(len(keys) - length_hint(rows) - 1, error)
+            del error
         if ids is not None:
             lengths.append(len(out.keys))
             emitter.name_each(ids, lengths[1:])

@@ -166,7 +166,16 @@ class Operator:
         for i, key in enumerate(keys):
             value = values[i]
             marks = emitter.marks()
-            self._attempt(lambda k=key, v=value: call(k, v), key, value, "process")  # type: ignore[misc]
+            error: BaseException | None = None
+            try:
+                call(key, value)
+            except STOPPING:
+                raise
+            except BaseException as raised:
+                error = raised
+            if error is not None:  # not in the `except`: what another try raises would come with this error before it
+                emitter.rewind(marks)
+                self._attempt(lambda k=key, v=value: call(k, v), key, value, "process", error)  # type: ignore[misc]
             if then is not None:
                 then()
             if ids is not None:
