@@ -53,6 +53,8 @@ class Session:
         self._who, self._kind, self._say, self._server = who, kind, say, server
         self._connected, self._lost, self._failed = connected, lost, failed
         self._away = self._over = False
+        #: bytes of a packet that the broker takes at most; None: it does not say
+        self.most_bytes: int | None = None
         host, port, user, password, tls = server
         self.client = client = paho.Client(
             paho.CallbackAPIVersion.VERSION2, client_id, protocol=paho.MQTTv5, manual_ack=True
@@ -87,6 +89,7 @@ class Session:
                 )
                 client.disconnect()
             return
+        self.most_bytes = getattr(properties, "MaximumPacketSize", None)
         if self._away:
             self._away = False
             self._say(f"the broker at {self._where} answers again")

@@ -24,6 +24,10 @@ _Message = tuple[str, bytes, str]
 _WINDOW = 500
 #: messages that wait to be published before no more rows are taken
 _FULL = 5_000
+#: bytes of a packet beside topic, payload and the name of the row
+_AROUND = 18
+#: connections that may end in a row before the broker has taken a message
+_MOST_IN_VAIN = 10
 
 
 class MqttSink(Sink):
@@ -144,7 +148,10 @@ class _Outbox:
     def __init__(self, who: str, server: Any, say: Callable[[str], None], retain: bool) -> None:
         self._who, self._retain = who, retain
         self._change = threading.Condition()
-        self._open = 0  # published and not acknowledged
+        #: published and not acknowledged: their topics and bytes
+        self._unanswered: deque[tuple[str, int]] = deque()
+        #: connections in a row that ended before the broker had acknowledged anything
+        self._in_vain = 0
         # paho sends what an earlier connection left open in a thread of its own: what is published meanwhile would overtake it.
         self._connected = self._in_order = False
         self._waiting = 0
@@ -188,10 +195,16 @@ class _Outbox:
 
         for topic, payload, name in messages:
             self._until_in_order()
+            most = self._session.most_bytes
+            if most is not None and len(payload) + len(topic.encode()) + len(name) + _AROUND > most:
+                raise SinkError(
+                    f"{self._who}: a message of {len(payload):,} bytes for {topic!r} is too large: the broker takes packets of {most:,} "
+                    "bytes; write smaller values, or raise its limit (mosquitto: max_packet_size)"
+                )
             properties = Properties(PacketTypes.PUBLISH)
             properties.UserProperty = ("id", name)
             with self._change:
-                self._open += 1
+                self._unanswered.append((topic, len(payload)))
             # Not under the lock: paho holds one of its own when it calls `_published`.
             self._session.client.publish(topic, payload, 1, self._retain, properties)
         self._until_open(1)
@@ -200,8 +213,18 @@ class _Outbox:
 
     def _set(self, connected: bool) -> None:
         with self._change:
+            first = self._unanswered[0] if self._connected and not connected and self._unanswered else None
             self._connected, self._in_order = connected, False
+            self._in_vain += first is not None
             self._change.notify_all()
+        if first is not None and self._in_vain >= _MOST_IN_VAIN:
+            topic, size = first
+            self._fail(
+                SinkError(
+                    f"{self._who}: the broker ended {self._in_vain} connections in a row without taking a message of {size:,} bytes for "
+                    f"{topic!r}; its log says why: it may be too large (mosquitto: message_size_limit)"
+                )
+            )
 
     def _until_in_order(self) -> None:
         """Wait until a message may go: it is connected, and what was open before that is acknowledged."""
@@ -213,17 +236,18 @@ class _Outbox:
 
     @property
     def _room(self) -> bool:
-        return self._open < (_WINDOW if self._in_order else 1)
+        return len(self._unanswered) < (_WINDOW if self._in_order else 1)
 
     def _until_open(self, fewer_than: int) -> None:
         with self._change:
-            self._change.wait_for(lambda: self._error is not None or self._open < fewer_than)
+            self._change.wait_for(lambda: self._error is not None or len(self._unanswered) < fewer_than)
             if self._error is not None:
                 raise self._error
 
     def _published(self, client: Any, userdata: Any, mid: int, reason: Any, properties: Any) -> None:
         with self._change:
-            self._open -= 1
+            self._unanswered.popleft()
+            self._in_vain = 0
             self._change.notify_all()
         if reason.is_failure:
             self._fail(

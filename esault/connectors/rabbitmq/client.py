@@ -86,6 +86,8 @@ def failure(kind: type[EsaultError], who: str, asked: Any, error: Any) -> Esault
         return kind(f"{who}: {where}: {_said(error)}; {_REMEDIES[530]}")
     if isinstance(error, (of.ConnectionClosedByBroker, of.ChannelClosedByBroker)):
         remedy = _REMEDIES.get(code)
+        if "message size" in error.reply_text:  # the same code as for a queue with other properties
+            remedy = "write smaller values, or raise max_message_size in the server's configuration"
         said = kind(f"{who}: {where}: {error.reply_text} ({code})" + (f"; {remedy}" if remedy else ""))
     elif (remedy := _tls(error)) is not None:
         said = kind(f"{who}: {where}: {_said(error)}; {remedy}")

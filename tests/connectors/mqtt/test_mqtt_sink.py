@@ -111,6 +111,33 @@ def test_tls_that_does_not_come_about_is_said(broker):
         MqttSink("t", "127.0.0.1", broker.port, tls=True).check()
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("max_packet_size", r"a message of 5,000 bytes for '[^']+' is too large: .*max_packet_size"),
+        (
+            "message_size_limit",
+            r"3 connections in a row without taking a message of 5,000 bytes for .*message_size_limit",
+        ),
+    ],
+)
+def test_a_message_that_the_broker_never_takes_is_said(setting, said, topic, monkeypatch):
+    monkeypatch.setattr("esault.connectors.mqtt.sink._MOST_IN_VAIN", 3)
+    with tempfile.TemporaryDirectory(prefix="mosquitto-") as folder:
+        Path(folder).chmod(0o755)
+        small = Broker(Path(folder))
+        small.settings.write_text(small.settings.read_text() + f"{setting} 3000\n")
+        small.start()
+        try:
+            made = sink(small, topic, value_serializer="text")
+            landed(made, ("k", "x" * 900))
+            with pytest.raises(SinkError, match=said):
+                landed(made, ("k", "y" * 5000))
+            made.close()
+        finally:
+            small.stop()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small disk can be made by root alone")
 def test_mosquitto_with_a_full_disk_takes_rows_on_and_has_them_on_the_disk_when_there_is_room():
     small = Path(tempfile.mkdtemp(prefix="mosquitto-"))  # its user may not go through pytest's folders
