@@ -125,8 +125,8 @@ class TestCron:
         land(2)
         runs.ends = [EsaultError("executor lost"), ExpectationFailed("a price: 3 rows")]
         said = analyze("--cron", "0 * * * *", seconds=3 * 3600)
-        # three hours begin
-        assert runs.all == ["executor lost", "a price: 3 rows", "well"]
+        # three hours begin, and what failed for no reason of the rows is tried again before the next one
+        assert runs.all == ["executor lost", "a price: 3 rows", "well", "well"]
         assert [line for line in said if "failed" in line] == [
             "this run failed: executor lost",
             "this run failed: a price: 3 rows",
@@ -161,7 +161,8 @@ class TestFollow:
         land(2)
         runs.ends = [ZeroDivisionError("a report divides by what there is none of")]
         said = analyze("--follow", "--retries", "3", seconds=30, at={10: lambda: land(2)})
-        assert runs.all == ["a report divides by what there is none of", "well"]
+        # it is tried again, and the next landing has a run of its own
+        assert runs.all == ["a report divides by what there is none of", "well", "well"]
         assert "Traceback (most recent call last):" in said
         assert "this run failed: ZeroDivisionError: a report divides by what there is none of" in said
 
