@@ -13,10 +13,10 @@ __all__ = ["LocalDeadLetters"]
 
 
 class LocalDeadLetters:
-    """The dead letters of all sub-units; `sink` takes them, if there is one, and files if the sinks of the run are the `real` ones."""
+    """The dead letters of all sub-units: in memory, or in files if the sinks of the run are the `real` ones."""
 
-    def __init__(self, sink: Any, real: bool) -> None:
-        self._one = sink or (None if real else DeadLetterList())
+    def __init__(self, real: bool) -> None:
+        self._one = None if real else DeadLetterList()
         self._files: dict[tuple[str | None, int], DeadLetterFile] = {}
         weakref.finalize(self, _close, self._files)
 

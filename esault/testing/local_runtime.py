@@ -88,7 +88,6 @@ class LocalRuntime:
         real: bool = False,
         run: str = "local",
         run_dir: str | None = None,
-        dead_letter_sink: Any = None,
         plan: Plan | None = None,
         policies: Mapping[str, str] | None = None,
         state_dir: Place | None = None,
@@ -127,7 +126,7 @@ class LocalRuntime:
         self._prepared: dict[int, list[Any]] = {}  # rows that sinks have prepared and not committed
         self.background = BackgroundLoop()  # of the coroutines of real sinks
         self._sinks = LocalSinks(self.plan.sinks, real, self._landed, self._prepared, self.background)
-        self._dead_letters = LocalDeadLetters(dead_letter_sink, real)
+        self._dead_letters = LocalDeadLetters(real)
         self._run_dir = run_dir
         self._run = run
         self._lineage, self._from_savepoint = lineage or run, from_savepoint

@@ -36,10 +36,11 @@ def ended(value):
     return refused(value)
 
 
-def run_of(topology):
-    disk = Disk()
-    local = LocalRuntime(topology, dead_letter_sink=disk)
-    return local, disk
+@pytest.fixture
+def disk(monkeypatch):
+    made = Disk()
+    monkeypatch.setattr("esault.testing.local_dead_letters.DeadLetterList", lambda: made)
+    return made
 
 
 class Passes(Bolt):
@@ -48,23 +49,23 @@ class Passes(Bolt):
 
 
 @pytest.mark.parametrize("behind_a_bolt", (False, True))
-def test_those_of_a_batch_are_made_durable_at_once(behind_a_bolt):
+def test_those_of_a_batch_are_made_durable_at_once(disk, behind_a_bolt):
     t = Topology("t")
     stream = t.spout("s", Items([(None, n) for n in range(200)]))
     if behind_a_bolt:
         stream = stream.bolt("passes", Passes, grouping=shuffle(), chain=False)
     stream.map(refused, on_error=dead_letter("d.jsonl")).sink("out", Collect())
-    local, disk = run_of(t)
+    local = LocalRuntime(t)
     local.run_until_drained()
     assert disk.durable == 200
     assert disk.syncs <= 20
 
 
-def test_those_before_a_row_that_ends_the_run_are_durable():
+def test_those_before_a_row_that_ends_the_run_are_durable(disk):
     t = Topology("t")
     rows = [(None, n) for n in range(50)] + [(None, "end")]
     t.spout("s", Items(rows)).map(failing, on_error=dead_letter("d.jsonl")).map(ended).sink("out", Collect())
-    local, disk = run_of(t)
+    local = LocalRuntime(t)
     with pytest.raises(TopologyFailed, match="end"):
         local.run_until_drained()
     assert disk.durable == disk.put_so_far == 50
