@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 from esault import value_class
 from esault.runtime.process.title import set_title
 
-__all__ = ["run", "start"]
+__all__ = ["end", "run", "start"]
 
 ROOT = str(Path(__file__).parents[2])
 #: what a run and its processes import, and other commands: these with all modules that are in them, unless a library comes with one
@@ -256,7 +256,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     sys.path[0] = request["cwd"]
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
     """End as a Python does, but do not take the modules apart: each page on which an object of theirs is would be copied."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
@@ -280,4 +280,4 @@ if __name__ == "__main__":
     except SystemExit as ended:
         if not isinstance(ended.code, int | None):
             raise
-        _end(ended.code or 0)
+        end(ended.code or 0)

@@ -10,6 +10,7 @@ from typing import Any
 import held
 import pytest
 import quick_spark
+import spark_python
 
 from esault.sinks.spark_table import SparkTable
 from esault.topology.context import Context
@@ -25,17 +26,21 @@ QUICK = {
 
 @pytest.fixture
 def young(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a command whose JVMs live for seconds."""
-    return {**quick_spark.environment(tmp_path_factory.mktemp("conf")), "PYTHONPATH": ROOT}
+    """The environment of a command whose JVMs live for seconds, with Pythons as users have them."""
+    found = {**quick_spark.environment(tmp_path_factory.mktemp("conf")), "PYTHONPATH": ROOT}
+    found.pop("PYSPARK_PYTHON", None)  # of the session that tests here share
+    return found
 
 
 @contextmanager
 def running() -> Iterator[Any]:
     from esault.spark import register, session
 
-    with session("local[2]", conf=QUICK) as started:
-        register(started)
-        yield started
+    with spark_python.running() as python, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", python)
+        with session("local[2]", conf=QUICK) as started:
+            register(started)
+            yield started
 
 
 @pytest.fixture(scope="module")
