@@ -4,8 +4,8 @@ import pytest
 
 pika = pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
 
-from esault.connectors.rabbitmq.client import failure
-from esault.errors import SinkError
+from esault.connectors.rabbitmq.client import failure  # noqa: E402
+from esault.errors import SinkError  # noqa: E402
 
 
 @pytest.mark.parametrize(
