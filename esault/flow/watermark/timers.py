@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from esault.routing.ring import Name, encode, key_of
 
@@ -22,6 +22,8 @@ class Timers:
         self._first: tuple[float, deque[Name]] = (-math.inf, deque())
         #: what is due at once goes by key, not by when it was added
         self.ordered = False
+        #: with `ordered`, what is due first and when, as a heap by key: what is added to it meanwhile has its place
+        self._by_key: tuple[float, list[tuple[bytes, Name]]] = (-math.inf, [])
 
     def __len__(self) -> int:
         return sum(map(len, self._names.values()))
@@ -34,6 +36,8 @@ class Timers:
             heapq.heappush(self._heap, due)
         else:
             names[name] = None
+        if self.ordered and due == self._by_key[0]:
+            heapq.heappush(self._by_key[1], (encode(key_of(name)), name))
 
     def next(self, until: float) -> tuple[float, Name] | None:
         """Return what is due first, if it is due by `until`; of what is due at once that which was added first. It stays."""
@@ -44,13 +48,25 @@ class Timers:
                 heapq.heappop(self._heap)
                 del self._names[due]
                 continue
+            if self.ordered:
+                return due, self._least(due, names)
             at, order = self._first
             while at == due and order:
                 if order[0] in names:
                     return due, order[0]
                 order.popleft()
-            self._first = due, self._in_order(names)
+            self._first = due, deque(names)
         return None
+
+    def _least(self, due: float, names: dict[Name, None]) -> Name:
+        """Return the name of those with the least key."""
+        at, heap = self._by_key
+        if at != due:
+            heap = sorted((encode(key_of(name)), name) for name in names)  # which is a heap
+            self._by_key = due, heap
+        while heap[0][1] not in names:
+            heapq.heappop(heap)
+        return heap[0][1]
 
     def pop(self, until: float) -> tuple[float, Name] | None:
         """Take out what `next` would return."""
@@ -62,13 +78,18 @@ class Timers:
         while heap and heap[0] <= until:
             due = heap[0]
             names = self._names[due]
-            at, order = self._first
+            at, order = (due, None) if self.ordered else self._first
+            if not names and not (at == due and order):
+                heapq.heappop(heap)
+                del self._names[due]
+                continue
+            if order is None:
+                name = self._least(due, names)
+                del names[name]
+                yield due, name
+                continue
             if at != due or not order:
-                if not names:
-                    heapq.heappop(heap)
-                    del self._names[due]
-                    continue
-                order = self._in_order(names)
+                order = deque(names)
                 self._first = due, order
             while order:
                 name = order.popleft()
@@ -77,9 +98,6 @@ class Timers:
                     yield due, name
                     if not heap or heap[0] != due or self._first[1] is not order:
                         break  # something is due before that, or this has been put in order anew
-
-    def _in_order(self, names: Iterable[Name]) -> deque[Name]:
-        return deque(sorted(names, key=lambda name: encode(key_of(name))) if self.ordered else names)
 
     def remove(self, due: float, name: Name) -> None:
         """It has been seen to."""

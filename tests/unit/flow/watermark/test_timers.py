@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esault.flow.watermark.timers import Timers
@@ -30,6 +30,7 @@ deeds = st.one_of(
 
 
 @pytest.mark.parametrize("how", ["when added", "by key"])
+@example([(0.0, "a"), (0.0, "b")], [[("add", 0.0, "a")]])
 @given(st.lists(st.tuples(dues, names), max_size=8), st.lists(st.lists(deeds, max_size=3), max_size=12))
 def test_a_drain_gives_what_is_due_first_whatever_others_do_meanwhile(how, first, deeds_between):
     timers, model = Timers(), {}
