@@ -2,7 +2,10 @@
 
 import pytest
 
-pika = pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
+pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
+
+import pika
+import pika.exceptions
 
 from esault.connectors.rabbitmq.client import failure  # noqa: E402
 from esault.errors import SinkError  # noqa: E402
