@@ -10,7 +10,7 @@ from typing import Any
 
 from esault.background import BackgroundLoop
 
-__all__ = ["Committer"]
+__all__ = ["PATIENCE", "Committer"]
 
 #: seconds that a commit may take on when the run ends at once
 PATIENCE = 2.0
@@ -32,6 +32,19 @@ class Committer:
     def call(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns; raises what it raises."""
         return call() if self._calls is None else self._put(call).result()
+
+    def call_within(self, call: Callable[[], Any], seconds: float) -> bool:
+        """Do a call that may never return, and return whether it did so in time; raises what it raises."""
+        calls = self._calls
+        if calls is None:
+            calls = queue.SimpleQueue()
+            threading.Thread(target=_work, args=(calls,), name="esault-last-commit", daemon=True).start()
+        future: Future[Any] = Future()
+        calls.put((call, future))
+        wait((future,), seconds)
+        if future.done():
+            future.result()
+        return future.done()
 
     def begin(self, call: Callable[[], Any]) -> None:
         """Begin a call, and let the driver go on; `over` tells when it is."""

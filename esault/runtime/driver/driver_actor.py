@@ -26,7 +26,7 @@ from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink, waited
 from esault.messages.control import Exited, NotForked
 from esault.messages.probe import HostUsage
-from esault.runtime.driver.committer import Committer
+from esault.runtime.driver.committer import PATIENCE, Committer
 from esault.runtime.driver.past_run_file import keep_learnt, recall_learnt
 from esault.runtime.driver.policy_thread import PolicyThread
 from esault.runtime.messages import (
@@ -67,6 +67,8 @@ TICK = 0.1
 SHOW_EVERY = 0.25
 #: seconds over which the host's load is taken
 HOST_EVERY = 0.5
+#: seconds within which sinks must take what the last checkpoint holds, where a sub-unit ended before it could give it to them
+LAST_COMMIT_WITHIN = 10.0
 
 
 class DriverActor(Supervisor):
@@ -447,7 +449,14 @@ class DriverActor(Supervisor):
             settled = committer.settle()
             if core.died_late and core.failure is None and settled:
                 try:
-                    committer.call(partial(recommit, core.completed, core.plan.sinks, background, context=spec.context))
+                    last = partial(recommit, core.completed, core.plan.sinks, background, context=spec.context)
+                    within = PATIENCE if how_ended(core) == "stopped" else LAST_COMMIT_WITHIN
+                    settled = committer.call_within(last, within)
+                    if not settled:
+                        core.failure = (
+                            f"sinks did not take what the last checkpoint holds within {within:.0f} s: see that their servers answer; "
+                            "with --resume they get it"
+                        )
                 except (EsaultError, UserError) as error:
                     core.failure, core.cause = str(error), pack_cause(error)
             ended = how_ended(core)
