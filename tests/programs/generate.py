@@ -603,8 +603,10 @@ class Run:
             return False
         name = chance.choice(sorted(driver.plan.chained))
         around = [unit for unit in driver.units.values() if any(bolt.name == name for bolt in unit.plan.bolts)]
-        if "-" in name and self.program.units[name.split("-")[1]].how.ordered:
-            n = 1  # tuples that are shuffled among several pass each other, and the bolt behind wants them in order
+        behind = self.program.units[name.split("-")[1]] if "-" in name else None
+        if behind is not None and (behind.how.ordered or isinstance(behind.window, SessionWindow)):
+            # Tuples that are shuffled among several pass each other, and the bolt behind wants them in order: a session those of one time.
+            n = 1
         if any(unit.state.joining for unit in driver.units.values()) or n > driver.resources.free:
             return False
         if any(unit.changing or not unit.steady for unit in around):
