@@ -48,8 +48,12 @@ def test_scale_up_and_down_at_load_and_stop_in_order(words, tmp_path):
     code, out, _ = esault("status", "--run", words.name, "--json")
     assert code == 0
     assert json.loads(out).keys() == words.status().keys()
-    units = {u["name"]: u for u in json.loads(out)["units"]}
-    assert units["count"]["sub_units"] == 3
+
+    def sub_units() -> int:
+        told = json.loads(esault("status", "--run", words.name, "--json")[1])
+        return next(unit["sub_units"] for unit in told["units"] if unit["name"] == "count")
+
+    words.until(lambda: sub_units() == 3)  # a run says what it is now and then
     code, out, _ = esault("status", "--run", words.name)
     assert code == 0
     assert "count" in out
