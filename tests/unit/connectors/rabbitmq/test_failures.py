@@ -7,8 +7,8 @@ pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[r
 import pika
 import pika.exceptions
 
-from esault.connectors.rabbitmq.client import failure  # noqa: E402
-from esault.errors import SinkError  # noqa: E402
+from esault.connectors.rabbitmq.client import failure
+from esault.errors import SinkError
 
 
 @pytest.mark.parametrize(
