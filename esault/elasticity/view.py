@@ -15,6 +15,10 @@ __all__ = ["HELD_BACK", "ProbeSample", "RunView", "Sample", "UnitView", "UnitWin
 
 #: share of a window in which a spout might not read, from which what it read is no measure of what there was
 HELD_BACK = 0.5
+#: and below which it was not held back
+HARDLY = 0.02
+#: so many times what was read in a window is no burst that will have been read in a moment
+LASTING = 4
 
 
 @value_class(frozen=True)
@@ -131,6 +135,16 @@ class UnitWindow:
         known = self.lag is not None and self.lag_before is not None
         growth = self.lag - self.lag_before if known else 0.0  # type: ignore[operator]
         return max(0.0, self.arrivals + growth) / self.seconds
+
+    @property
+    def own_pace(self) -> UnitWindow:
+        """Of a spout: the window without what is due and not read, where that lasts and it was hardly ever held back.
+
+        Then it reads as fast as it can by itself, and no unit behind it gets more by growing.
+        """
+        if self.lag is not None and self.lag > LASTING * self.arrivals and self.backpressured < HARDLY:
+            return replace(self, lag_before=None, lag=None)
+        return self
 
     @property
     def blind(self) -> bool:

@@ -106,6 +106,7 @@ class Auto:
             assert window is not None
             flow.reserved.pop(name, None)
             if unit.plan.kind == "spout":
+                window = window.own_pace
                 source = self._source(name, window)
                 flow.blind, flow.rising = flow.blind or source.blind, flow.rising or source.rising
                 flow.bursts[name] = max(1.0, source.rate.dispersion)

@@ -33,6 +33,15 @@ def test_windows_in_a_row_offer_all_that_was_read_and_all_that_waits(steps):
     assert offered == pytest.approx(read + lag, rel=1e-6, abs=1e-5)
 
 
+def test_a_source_that_nothing_holds_back_offers_what_it_reads():
+    for before in (2000.0, 9000.0):  # more comes, or less
+        slow = of_source(lag_before=before, lag=3000.0, backpressured=0.01)
+        assert (slow.own_pace.offered, slow.own_pace.lag) == (50.0, None)
+    held_back, burst = of_source(lag=3000.0, backpressured=0.1), of_source(lag=1000.0)
+    for other in (held_back, burst, of_source(lag=0.0), of_source()):
+        assert other.own_pace is other
+
+
 def test_it_is_blind_where_it_was_held_back_and_nobody_knows_what_is_due():
     assert of_source(backpressured=0.9).blind
     assert not of_source(backpressured=0.4).blind
