@@ -28,7 +28,9 @@ _SLOWEST, _LISTING = 1 << 20, 50.0
 _logger = logging.getLogger(__name__)
 _watch = AnswerWatch()
 #: those of this process; none outlives a fork, for its client's thread does not
-_stores: dict[tuple[int, type[EsaultError], str, str], ObjectStore] = {}
+_stores: dict[tuple[int, type[EsaultError], str, str, tuple[tuple[str, str], ...]], ObjectStore] = {}
+#: variables from which clients take where the store is and who asks
+_TAKEN = ("AWS_", "AZURE_", "GCS", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
 
 
 class ObjectStore:
@@ -47,10 +49,11 @@ class ObjectStore:
 
     @classmethod
     def of(cls, error: type[EsaultError], url: str, options: Mapping[str, Any] | None) -> ObjectStore:
-        """Return that of this process for an address."""
+        """Return that of this process for an address, and for what its environment says now: in a notebook that is often corrected."""
         protocol = url.partition("://")[0]
         options = options or {}
-        key = (os.getpid(), error, protocol, repr(sorted(options.items(), key=str)))
+        said = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_TAKEN)))
+        key = (os.getpid(), error, protocol, repr(sorted(options.items(), key=str)), said)
         return _stores.get(key) or _stores.setdefault(key, cls(error, protocol, options))
 
     def list(self, url: str, wait: bool = True) -> dict[str, StoredObject]:

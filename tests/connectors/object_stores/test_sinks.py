@@ -120,3 +120,14 @@ def test_of_those_who_put_an_object_at_once_one_succeeds(server, bucket):
         url = f"s3://{bucket}/entry-{number}"
         tries = [in_background(lambda url=url, n=n: store.write_absent(url, b"%d" % n)) for n in range(8)]
         assert sum(each.result() for each in tries) == 1
+
+
+def test_a_place_that_is_corrected_in_the_environment_counts_in_the_same_process(server, bucket, monkeypatch):
+    sink = JsonLines(f"s3://{bucket}/rows")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    before = ObjectStore.of(SinkError, f"s3://{bucket}", None)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "land")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    after = ObjectStore.of(SinkError, f"s3://{bucket}", None)
+    assert before is not after is ObjectStore.of(SinkError, f"s3://{bucket}", None)
+    sink.check()
