@@ -312,6 +312,8 @@ class DriverActor(Supervisor):
             said = then()
             if said is not None:
                 del self._commands[number]
+                if self._core is not None:  # who asks next is to see what the answer says
+                    self.send(self._command, snapshot(self._core, self._now()))
                 self._answer(number, said)
 
     def engine_failed(self, text: str) -> None:

@@ -29,4 +29,6 @@ def test_the_lines_of_the_page_run(broker, tmp_path, monkeypatch):
             local.step()
     local.drain()
     assert json.loads(hot.read_text().splitlines()[0]) == {"key": "plant/oven/temperature", "value": {"celsius": 150}}
+    while not alarms.rows() and time.monotonic() < end:  # it comes by way of the broker
+        time.sleep(0.01)
     assert alarms.rows()[0] == ("alarms/plant/oven/temperature", {"celsius": 150})
