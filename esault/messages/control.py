@@ -308,6 +308,16 @@ class ThreadDump:
 
 
 @value_class(frozen=True)
+class SendingBegan:
+    """The dead letters of a SendAgain have gone out, between two checkpoints."""
+
+    incarnation: int
+    number: int
+    #: the newest checkpoint that this sub-unit had cut; 0: none. All that are newer hold what comes of them
+    checkpoint: int
+
+
+@value_class(frozen=True)
 class SentAgain:
     """Answer to SendAgain: all is processed, and without checkpoints committed."""
 

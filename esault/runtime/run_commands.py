@@ -244,15 +244,15 @@ class SendDeadLetters(RunCommand):
 
     do = "send_again"
 
-    #: JSON: a list of [id, unit, at, packed], as they stand in their files
+    #: JSON: a list of [id, unit, at, packed], as they stand in their files, and a fifth with what says when: run, epoch, checkpoint, time
     dead_letters: str
 
     def carry_out(self, run: Running, now: float) -> Answer:
         """Send them to sub-units. Raises UsageError."""
         try:
             resends = [
-                Resend(str(id), str(unit), str(at), base64.b64decode(packed))
-                for id, unit, at, packed in json.loads(self.dead_letters)
+                Resend(str(id), str(unit), str(at), base64.b64decode(packed), *map(dict, made[:1]))
+                for id, unit, at, packed, *made in json.loads(self.dead_letters)
             ]
         except (ValueError, TypeError) as error:
             raise UsageError(f"these are no dead letters: {error}") from None

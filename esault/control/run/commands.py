@@ -9,7 +9,7 @@ from esault.control.run.sending_again import SendingAgain
 from esault.control.run.state_queries import StateQueries, keys_of
 from esault.control.units.unit import Unit
 from esault.errors import UsageError
-from esault.messages.control import PeekedState, SentAgain
+from esault.messages.control import PeekedState, SendingBegan, SentAgain
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -33,6 +33,8 @@ class Commands:
         """Take what a sub-unit answers to a command; False if it is no answer."""
         if isinstance(message, PeekedState):
             self.states.take(message)
+        elif isinstance(message, SendingBegan):
+            self.sending_again.began(message)
         elif isinstance(message, SentAgain):
             self.sending_again.take(message)
         else:

@@ -407,6 +407,7 @@ class Driver:
         self.epoch += 1
         self.unforked.why.clear()
         self.run_checkpoints.go_back()
+        self.commands.sending_again.go_back(completed.number if completed is not None else 0, now)
         for unit in self.units.values():
             spared = unit.spared.values()
             for incarnation in unit.subs:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import UsageError
-from esault.messages.control import SendAgain, SentAgain
+from esault.messages.control import SendAgain, SendingBegan, SentAgain
 from esault.messages.delivery import Delivery
+from esault.payload.undone import Undone, restore_note
 from esault.value_class import value_class
 
 if TYPE_CHECKING:
@@ -27,14 +28,17 @@ class Resend:
     #: "input:N" of the unit, or "step:NAME"
     at: str
     packed: bytes
+    #: of its record: `run`, `epoch`, `checkpoint` and `time`, from which it follows whether a restore has undone it; empty: unknown
+    made: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class _Request:
-    epoch: int
     #: incarnation -> ids
     waiting: dict[int, list[str]]
-    #: those that are processed: with checkpoints durable when one is complete that began after this number
+    #: incarnation -> the newest checkpoint without them, once they have gone out
+    without: dict[int, int] = field(default_factory=dict)
+    #: those that are processed: with checkpoints durable when one is complete behind this number
     done: list[tuple[int, list[str]]] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
@@ -47,6 +51,8 @@ class SendingAgain:
         self._driver = driver
         self._number = 0
         self._requests: dict[int, _Request] = {}
+        #: by the restores of this run
+        self._undone = Undone()
 
     def ask(self, resends: Sequence[Resend]) -> Callable[[], dict[str, Any] | None]:
         """Send them, and return what gives the answer once it is there: ids that were sent, and why others were not. Raises UsageError."""
@@ -59,9 +65,13 @@ class SendingAgain:
             )
         self._number += 1
         number = self._number
-        made = self._requests[number] = _Request(driver.epoch, defaultdict(list))
+        made = self._requests[number] = _Request(defaultdict(list))
         by_owner: dict[int, list[tuple[str, str, bytes]]] = defaultdict(list)
         for i, each in enumerate(resends):
+            if {**each.made, "lineage": ""} in self._undone:
+                # Who asks has read its file before it was noted there.
+                made.refused[each.id] = "all went back to a checkpoint before it: its tuple comes again by itself"
+                continue
             try:
                 sender, place = self._place(each)
             except UsageError as error:
@@ -95,6 +105,25 @@ class SendingAgain:
         source = unit.inputs[int(what)].source
         return plan.chained.get(source, source), f"input:{unit.name}:{what}"
 
+    def began(self, message: SendingBegan) -> None:
+        """Take note of the checkpoints that hold what has gone out."""
+        request = self._requests.get(message.number)
+        if request is not None and message.incarnation in request.waiting:
+            request.without[message.incarnation] = message.checkpoint
+
+    def go_back(self, to: int, now: float) -> None:
+        """All goes back to this checkpoint: what it holds has been sent, also where its sender has not said so, and would count twice."""
+        self._undone.take(restore_note(self._driver.run, "", self._driver.epoch, to, now))
+        for request in self._requests.values():
+            asked = [(request.without.get(i), ids) for i, ids in request.waiting.items()]
+            for without, ids in [*request.done, *asked]:
+                if without is not None and to > without:
+                    request.sent += ids
+                else:
+                    why = "all went back to a checkpoint meanwhile: send it again"
+                    request.refused.update(dict.fromkeys(ids, why))
+            request.done, request.waiting = [], {}
+
     def take(self, message: SentAgain) -> None:
         """Take an answer; one that is not waited for any more is left."""
         request = self._requests.get(message.number)
@@ -105,7 +134,8 @@ class SendingAgain:
         request.refused.update(refused)
         done = [id for id in ids if id not in refused]
         if self._driver.settings.delivery is Delivery.EXACTLY_ONCE:
-            request.done.append((self._driver.checkpoints.last_begun, done))
+            without = request.without.get(message.incarnation, self._driver.checkpoints.last_begun)
+            request.done.append((without, done))
         else:
             request.sent += done
 
@@ -119,11 +149,6 @@ class SendingAgain:
             else:
                 open_still.append((begun, ids))
         request.done = open_still
-        if driver.epoch != request.epoch:
-            lost = [*request.done, *((0, ids) for ids in request.waiting.values())]
-            for id in [id for _, ids in lost for id in ids]:
-                request.refused[id] = "all went back to a checkpoint meanwhile: send it again"
-            request.done, request.waiting = [], {}
         living = {i for unit in driver.units.values() for i in unit.subs}
         for gone in [i for i in request.waiting if i not in living]:
             for id in request.waiting.pop(gone):

@@ -8,7 +8,7 @@ from typing import Any
 from esault.errors import FrameError
 from esault.flow.delivery.roots import OpenRoot, Roots
 from esault.flow.send.outputs import Outputs
-from esault.messages.control import SendAgain, SentAgain
+from esault.messages.control import SendAgain, SendingBegan, SentAgain
 from esault.payload.codec import Codec
 
 __all__ = ["SendingAgain"]
@@ -26,10 +26,12 @@ class SendingAgain:
         wants_id: bool,
         clock: Callable[[], float],
         say: Callable[[Any], None],
+        cut: Callable[[], int | None],
     ) -> None:
+        """`cut`: the newest checkpoint that this sub-unit has cut."""
         self._incarnation = incarnation
         self._roots, self._outputs, self._codec = roots, outputs, codec
-        self._wants_id, self._clock, self._say = wants_id, clock, say
+        self._wants_id, self._clock, self._say, self._cut = wants_id, clock, say, cut
         #: number of the message, its roots that are not done, what was refused
         self.open: list[tuple[int, list[OpenRoot], tuple[tuple[str, str], ...]]] = []
 
@@ -41,6 +43,7 @@ class SendingAgain:
             why = refusal or self._send(id, place, packed, begun)
             if why:
                 refused.append((id, why))
+        self._say(SendingBegan(self._incarnation, message.number, self._cut() or 0))
         self.open.append((message.number, begun, tuple(refused)))
         self.look()
 

@@ -163,7 +163,14 @@ class SubUnit:
             build.incarnation, not (plan.edges or plan.bolts), self.reader, self.roots, self.outputs, clock, user
         )
         self.sending_again = SendingAgain(
-            build.incarnation, self.roots, self.outputs, self.codec, plan.wants_id, clock, say
+            build.incarnation,
+            self.roots,
+            self.outputs,
+            self.codec,
+            plan.wants_id,
+            clock,
+            say,
+            lambda: self.context.checkpoint,
         )
         now = clock()
         report_at = now + build.settings.status_every

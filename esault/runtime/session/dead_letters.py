@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from esault.errors import UsageError
 from esault.runtime.session.control_client import RemoteRun, ask, running
@@ -59,13 +59,17 @@ def send_again(control_socket: Path | RemoteRun, dead: Iterable[DeadLetter]) -> 
     sent: list[str] = []
     refused: dict[str, str] = {}
     for portion in _portions(dead, refused):
-        text = json.dumps([[d.id, d.record["unit"], d.record["at"], d.record["packed"]] for d in portion])
+        text = json.dumps([[d.id, d.record["unit"], d.record["at"], d.record["packed"], _made(d)] for d in portion])
         answer = list(ask(control_socket, {"do": "send_again", "dead_letters": text}, patience=None))[-1]
         done = set(answer["sent"])
         DeadLetterFiles.mark(each for each in portion if each.id in done)
         sent += answer["sent"]
         refused.update(answer["refused"])
     return sent, refused
+
+
+def _made(dead: DeadLetter) -> dict[str, Any]:
+    return {name: dead.record[name] for name in ("run", "epoch", "checkpoint", "time") if name in dead.record}
 
 
 def _portions(dead: Iterable[DeadLetter], refused: dict[str, str]) -> Iterator[list[DeadLetter]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import random
+from collections import Counter
 
+import depth
 import pytest
 
 from esault import Bolt, Topology, UsageError, by_key, dead_letter, shuffle
@@ -73,7 +76,7 @@ def until_answered(local, then):
 
 
 def ask(local, records):
-    words = json.dumps([[r["id"], r["unit"], r["at"], r["packed"]] for r in records])
+    words = json.dumps([[r["id"], r["unit"], r["at"], r["packed"], *([r] if "run" in r else [])] for r in records])
     answer = parse({"do": "send_again", "dead_letters": words}).carry_out(Running(local.driver, {}), local.now())
     return answer.then
 
@@ -120,6 +123,53 @@ def test_where_a_process_died_meanwhile_it_is_said_and_not_taken_for_sent():
     assert said["sent"] == []
     assert all("send it again" in why for why in said["refused"].values())
     assert len(said["refused"]) == 4
+
+
+@pytest.mark.parametrize("seed", range(depth.of(100)))
+def test_each_counts_once_whenever_all_go_back(seed):
+    order = random.Random(seed)
+    settings = Settings(delivery="eo", checkpoint_every=0.2)
+    local = LocalRuntime(topology(ROWS, grouping=by_key(), parallelism=2), seed=seed, settings=settings)
+    local.run_for(0.9)
+    letters = local.dead_letters
+    # Those of rows that would be read again are undone with what they failed of.
+    behind = local.driver.checkpoints.last_begun
+    local.run_until(lambda: local.driver.completed is not None and local.driver.completed.number > behind)
+    RULE["odd"] = False
+    left, restored = {letter["id"]: letter for letter in letters}, 0
+    while left:
+        then = ask(local, list(left.values()))
+        local.run_for(order.uniform(0.0, 0.5))
+        living = [each for each in local.sub_units("odd") if local.lives(each)]
+        if order.random() < 0.7 and living and local.driver.completed.number > restored:
+            restored = local.driver.completed.number  # else it gives up
+            local.kill(living[0])
+        for id in until_answered(local, then)["sent"]:
+            del left[id]
+        local.run_until(lambda: local.driver.phase == "running")
+    local.run_until_drained()
+    found = Counter(row.value for row in local.landed("out"))
+    assert {found[letter["value"]] for letter in letters} == {1}
+    assert set(found.values()) == {1}
+
+
+def test_one_whose_tuple_comes_again_by_itself_is_not_sent():
+    """Its file was read before that was noted there."""
+    local = LocalRuntime(topology(ROWS, grouping=by_key()), settings=Settings(delivery="eo", checkpoint_every=0.5))
+    local.run_for(1.0)
+    before = local.dead_letters
+    local.run_until(lambda: len(local.dead_letters) > len(before) + 5)
+    letters, restored = local.dead_letters, local.driver.completed.number
+    undone = {letter["id"] for letter in letters if letter["checkpoint"] >= restored}
+    assert undone and len(undone) < len(letters)
+    RULE["odd"] = False
+    local.kill(local.sub_units("odd")[0])
+    local.run_until(lambda: local.driver.epoch > 1 and local.driver.phase == "running")
+    said = until_answered(local, ask(local, letters))
+    assert set(said["refused"]) == undone
+    assert set(said["refused"].values()) == {"all went back to a checkpoint before it: its tuple comes again by itself"}
+    local.run_until_drained()
+    assert sorted(row.value for row in local.landed("out")) == [value for _, value in ROWS]
 
 
 def test_what_cannot_be_sent_is_said_of_each():
