@@ -3,8 +3,6 @@
 A `process` is written out where nothing else changes by it: its source is at hand and is what runs, it keeps no variable from one tuple
 to the next, leaves nothing behind that looks at its variables later, and is an ordinary function of the class. Of what is more than that
 the calls are a small part anyway. Lines, names and files in tracebacks are those of the user's.
-
-It is one module of over 300 lines: what may be written out and how it is written rest on the same rules of Python.
 """
 
 from __future__ import annotations

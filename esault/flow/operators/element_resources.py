@@ -28,7 +28,7 @@ def without_resources(element: Any, state: Any) -> Any:
     known = RESOURCES.get(type(element))
     if not known:
         return state
-    return {name: value for name, value in state.items() if name not in known or not _is_none(element, value)}
+    return {name: value for name, value in state.items() if name not in known or not _is_no_state(element, value)}
 
 
 def find_resources(element: Any, state: Any) -> bool:
@@ -42,7 +42,9 @@ def find_resources(element: Any, state: Any) -> bool:
         own = get_attributes(element)
         state = {name: value for name, value in state.items() if own.get(name) is value}
     # What can be packed is data, though it can be closed, as a buffer.
-    found = {name for name, value in state.items() if _is_none(element, value) and explain(value, element) is not None}
+    found = {
+        name for name, value in state.items() if _is_no_state(element, value) and explain(value, element) is not None
+    }
     if not found or not (found := found & _made_again(cls)):
         return False
     if len(RESOURCES) >= _MOST_KNOWN:
@@ -51,7 +53,7 @@ def find_resources(element: Any, state: Any) -> bool:
     return True
 
 
-def _is_none(element: Any, value: Any) -> bool:
+def _is_no_state(element: Any, value: Any) -> bool:
     """Return whether a value is no state: a resource, or what all objects of the process share."""
     return is_resource(value) or (value is not None and value is getattr(element.context, "shared", None))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import decimal
 import signal
+import time
 import uuid
 from collections import Counter
 
 import psycopg
 import pytest
+from postgres_changes import drop_slots, opened, rows_of
 from waiting import until
 
 from esault import CheckpointError, SourceError, TopologyError
@@ -24,37 +26,8 @@ from esault.topology.spout import EndOfStream
 def table(server):
     name = f"orders_{uuid.uuid4().hex[:8]}"
     server.ask(f"create table {name} (id int primary key, city text, price numeric, at timestamptz)")
-    made = []
     yield name
-    for slot in server.ask(
-        "select slot_name from pg_replication_slots where not active and slot_name like %s", f"s_{name}%"
-    ):
-        server.ask("select pg_drop_replication_slot(%s)", *slot)
-    server.ask(f"drop publication if exists s_{name}")
-    assert not made
-
-
-def opened(server, table, position=None, **options):
-    source = PostgresChanges(server.dsn, table, slot=f"s_{table}", **options)
-    source.check()
-    source.context = Context("changes")
-    source.open(source.context)
-    if position is not None:
-        source.seek(position)
-    return source
-
-
-def rows_of(source, wanted, limit=100):
-    """At least so many rows."""
-    found: list = []
-    for _ in range(2000):
-        found += source.read(limit)
-        if len(found) >= wanted:
-            return found
-        import time
-
-        time.sleep(0.005)
-    raise AssertionError(found)
+    drop_slots(server, name)
 
 
 def test_first_comes_the_snapshot_and_then_each_change_in_the_order_of_commits(server, table):
@@ -155,7 +128,6 @@ def test_the_slot_moves_with_what_is_committed_and_an_older_position_is_refused(
     for _ in range(200):
         if confirmed() == [(True,)]:
             break
-        import time
 
         time.sleep(0.02)
     again = opened(server, table, early)

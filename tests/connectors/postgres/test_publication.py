@@ -5,11 +5,9 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from waiting import until
+from postgres_changes import drop_slots, opened, rows_of
 
 from esault import SourceError
-from esault.sources import PostgresChanges
-from esault.topology.context import Context
 
 
 @pytest.fixture
@@ -17,32 +15,8 @@ def table(server):
     name = f"orders_{uuid.uuid4().hex[:8]}"
     make(server, name)
     yield name
-    for (slot,) in server.ask("select slot_name from pg_replication_slots where slot_name like %s", f"s_{name}%"):
-        server.ask("select pg_drop_replication_slot(%s)", slot)
-    server.ask(f"drop publication if exists s_{name}")
+    drop_slots(server, name)
     server.ask(f"drop publication if exists p_{name}")
-
-
-def opened(server, tables, position=None, **options):
-    first = tables if isinstance(tables, str) else tables[0]
-    source = PostgresChanges(server.dsn, tables, slot=f"s_{first}", **options)
-    source.check()
-    source.context = Context("changes")
-    source.open(source.context)
-    if position is not None:
-        source.seek(position)
-    return source
-
-
-def rows_of(source, wanted):
-    found: list = []
-
-    def there():
-        found.extend(source.read(100))
-        return len(found) >= wanted
-
-    until(there)
-    return found
 
 
 def make(server, name):
