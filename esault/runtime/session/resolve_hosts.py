@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,15 +13,19 @@ from esault.cluster.address import is_loopback, split
 from esault.cluster.hosts_file import HostsFile, read_hosts
 from esault.cluster.key import ClusterKey, loopback_key
 from esault.cluster.shared import Written, check_shared
-from esault.cluster.survey import Found, share_by_priority, share_out, survey
+from esault.cluster.survey import Found, Unreachable, share_by_priority, share_out, survey
 from esault.control.placement.placement import PlacementRules
 from esault.elasticity.budget import unpriced
 from esault.errors import UsageError
 from esault.runtime.messages import HostsSpec
 from esault.state.place import Place
+from esault.state.run_state import RunState
 from esault.topology.plan import Plan
 
 __all__ = ["reach"]
+
+#: seconds that processes of a dead run have to end: one that was cut off from its driver notices after five
+LEAVES_WITHIN = 10.0
 
 
 def reach(
@@ -28,7 +33,7 @@ def reach(
     hosts: str | os.PathLike[str],
     key: str | os.PathLike[str] | None,
     slots: int | None,
-    state: Place | None,
+    state: RunState | None,
     notice: Callable[[str], None] = lambda text: None,
     priced: bool = False,
     priority: int | None = None,
@@ -57,7 +62,8 @@ def reach(
             "a run on several hosts makes a key of its own, by the package cryptography: pip install 'esault[hosts]'"
         )
     opened = ClusterKey(key)
-    found, absent = survey(file.hosts, opened)
+    before = "" if state is None or state.kept is None else state.kept.run
+    found, absent = _survey(file.hosts, opened, before, notice)
     if priced:
         _check_prices(file, found)
     later = "" if slots is not None and priority is None else ", and uses it as soon as it can"
@@ -67,7 +73,7 @@ def reach(
     for each in full:
         why = "drains" if each.welcome.draining else f"has all of its {each.welcome.slots} slots taken"
         notice(f"host {each.welcome.name} ({each.address}) {why}: the run begins without it{later}")
-    sharing = check_shared(_written(plan, state), file, found, opened)
+    sharing = check_shared(_written(plan, None if state is None else state.path), file, found, opened)
     needs = {unit: list(words) for unit, words in file.needs.items()}
     for unit, share in sharing.pinned:
         notice(
@@ -93,6 +99,26 @@ def reach(
     waiting = (*absent, *(each.address for each in full))
     newcomers = 0 if slots is None or priority is not None else -1
     return HostsSpec(shares, opened.path, rules, newcomers, names, waiting, sharing, prices, priority)
+
+
+def _survey(
+    hosts: Sequence[str], key: ClusterKey, before: str, notice: Callable[[str], None]
+) -> tuple[list[Found], dict[str, Unreachable]]:
+    """Survey the hosts, and wait for slots that the run `before` this one still holds.
+
+    That one is dead, since its state is ours. Its processes on other hosts end as soon as they find that their driver has gone.
+    """
+    until = time.monotonic() + LEAVES_WITHIN
+    told = False
+    while True:
+        found, absent = survey(hosts, key)
+        left = [each.welcome.name for each in found if any(share.run == before for share in each.welcome.shares)]
+        if not left or time.monotonic() >= until:
+            return found, absent
+        if not told:
+            notice(f"waiting for processes of run {before} to end on {', '.join(left)}")
+            told = True
+        time.sleep(0.1)
 
 
 def _check_prices(file: HostsFile, found: Sequence[Found]) -> None:

@@ -193,13 +193,11 @@ class Session:
             if request.hosts is not None:
                 from esault.runtime.session.resolve_hosts import reach
 
-                kept = None if self._state is None else self._state.path
                 if request.priority is not None:
                     slots = sum(width(u, self._widened()) for u in self.plan.units.values()) + self._settings.ackers
                 priced = bool(self._settings.hourly_budget)
-                self._hosts = reach(
-                    self.plan, request.hosts, request.key, slots, kept, self._view.notice, priced, request.priority
-                )
+                state, tell = self._state, self._view.notice
+                self._hosts = reach(self.plan, request.hosts, request.key, slots, state, tell, priced, request.priority)
                 slots = sum(each for _, each in self._hosts.nodes)
             elif request.key is not None and request.control is None:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")

@@ -1,0 +1,55 @@
+"""A run that goes on waits until processes of the run before it have left the hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from esault.cluster.messages import Welcome
+from esault.cluster.slot_messages import SlotShare
+from esault.cluster.survey import Found
+from esault.runtime.session import resolve_hosts
+
+
+class Hosts:
+    """Answers each survey with the next runs that hold slots; sleeping lets time pass."""
+
+    def __init__(self, patched: Any, *answers: list[str]) -> None:
+        self.answers, self.now, self.asked = answers, 0.0, 0
+        patched.setattr(resolve_hosts, "survey", self.survey)
+        patched.setattr("time.monotonic", lambda: self.now)
+        patched.setattr("time.sleep", self.sleep)
+
+    def survey(self, hosts: Any, key: Any) -> Any:
+        runs = self.answers[min(self.asked, len(self.answers) - 1)]
+        self.asked += 1
+        shares = tuple(SlotShare(run, "counted", None, 1, 1) for run in runs)
+        return [Found("a:1", Welcome("a", 4, 4 - len(shares), (), False, (), "", "", 0.0, shares))], {}
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def asked(hosts: Hosts, before: str) -> tuple[int, list[str]]:
+    said: list[str] = []
+    found, _ = resolve_hosts._survey(["a:1"], None, before, said.append)  # type: ignore[arg-type]
+    return found[0].welcome.free, said
+
+
+def test_slots_of_the_dead_run_are_waited_for(monkeypatch):
+    hosts = Hosts(monkeypatch, ["dead", "other"], ["dead", "other"], ["other"])
+    assert asked(hosts, "dead") == (3, ["waiting for processes of run dead to end on a"])
+    assert hosts.asked == 3
+
+
+def test_other_runs_are_not_waited_for(monkeypatch):
+    hosts = Hosts(monkeypatch, ["other"])
+    assert asked(hosts, "dead") == (3, [])
+    assert asked(hosts, "") == (3, [])
+    assert hosts.asked == 2
+
+
+def test_a_host_that_does_not_notice_is_gone_on_without(monkeypatch):
+    hosts = Hosts(monkeypatch, ["dead"])
+    free, _ = asked(hosts, "dead")
+    assert free == 3
+    assert resolve_hosts.LEAVES_WITHIN <= hosts.now < resolve_hosts.LEAVES_WITHIN + 1
