@@ -49,6 +49,7 @@ def command(
     from esault.topology.declared import misfits
     from esault.topology.drawing import draw
     from esault.topology.drawing import mermaid as draw_mermaid
+    from esault.topology.global_state import global_state
     from esault.topology.lost_time import lost_times
     from esault.topology.timeless_timers import timeless_timers
     from esault.topology.unkept_attributes import unkept_attributes
@@ -81,6 +82,7 @@ def command(
         *lost_times(plan),
         *timeless_timers(plan),
         *unkept_attributes(plan),
+        *global_state(plan),
         *unused_ticks(plan),
     ]
     for warning in warnings:

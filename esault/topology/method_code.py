@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-__all__ = ["changed_by_methods", "code_of", "codes_of_methods", "of_itself", "passes_itself"]
+__all__ = ["changed_by_methods", "changed_names", "code_of", "codes_of_methods", "of_itself", "passes_itself"]
 
 #: methods of containers that change them
 _CHANGING = frozenset(
@@ -89,7 +89,7 @@ def changed_by_methods(
     found: dict[str, str] = {}
     for method, code in codes_of_methods(cls, but, bases) if names else ():
         steps = list(dis.get_instructions(code))
-        containers = _containers(steps)
+        containers = _places_of(steps, _ITEMS)
         for step, after in zip(steps, [*steps[1:], None]):
             if step.argval not in names:
                 continue
@@ -99,10 +99,29 @@ def changed_by_methods(
     return found
 
 
-def _containers(steps: list[dis.Instruction]) -> set[int]:
-    """Return the steps, by identity, that load what an item is set of: their text begins where that of the item does.
+def changed_names(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Yield (name, how) of globals and of variables of enclosing functions that this code changes.
 
-    Python 3.10 says no columns: there it is all that stands in a line with one that sets an item.
+    `how` is "set" for the name itself, "content" for what it stands for: by a method of containers or an item; "attribute" for one of those.
+    """
+    steps = list(dis.get_instructions(code))
+    items, attributes = _places_of(steps, _ITEMS), _places_of(steps, _STORES)
+    outer = set(code.co_freevars)
+    for step, after in zip(steps, [*steps[1:], None]):
+        name = step.argval
+        if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and name in outer):
+            yield name, "set"
+        elif step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_DEREF" and name in outer):
+            if id(step) in items or (after is not None and after.opname in _LOADS and after.argval in _CHANGING):
+                yield name, "content"
+            elif id(step) in attributes:
+                yield name, "attribute"
+
+
+def _places_of(steps: list[dis.Instruction], kinds: Collection[str]) -> set[int]:
+    """Return the steps, by identity, that load what an item or attribute is set of: their text begins where that of the change does.
+
+    `kinds` are the instructions that set it. Python 3.10 says no columns: there it is all that stands in a line with one of them.
     """
     places: list[Any] = []
     line: Any = None
@@ -110,8 +129,8 @@ def _containers(steps: list[dis.Instruction]) -> set[int]:
         line = step.starts_line or line
         positions = getattr(step, "positions", None)
         places.append(line if positions is None else (positions.lineno, positions.col_offset))
-    items = {place for step, place in zip(steps, places) if step.opname in _ITEMS}
-    return {id(step) for step, place in zip(steps, places) if place in items}
+    changed = {place for step, place in zip(steps, places) if step.opname in kinds}
+    return {id(step) for step, place in zip(steps, places) if place in changed}
 
 
 def passes_itself(code: CodeType) -> bool:

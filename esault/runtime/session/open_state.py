@@ -14,6 +14,7 @@ from esault.state.checkpoint_place import savepoint_place
 from esault.state.outputs import check_outputs
 from esault.state.run_state import RunState, check_tables
 from esault.state.state_path import state_path
+from esault.topology.global_state import global_state
 from esault.topology.plan import Plan
 from esault.topology.rewired import is_beside
 from esault.topology.unkept_attributes import unkept_attributes
@@ -41,7 +42,7 @@ def open_state(request: Request, plan: Plan, notice: Callable[[str], None]) -> R
         raise UsageError(
             "--rename and --allow-dropped-state are about what a run goes on from: say --resume or --from-savepoint"
         )
-    for text in unkept_attributes(plan):
+    for text in (*unkept_attributes(plan), *global_state(plan)):
         notice(f"warning: {text}")
     where = state_path(plan, request.state, request.renames)
     savepoint = None if request.from_savepoint is None else savepoint_place(request.from_savepoint, where.lies)
