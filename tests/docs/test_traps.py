@@ -24,6 +24,7 @@ def test_each_message_on_the_page_is_the_engine_s(monkeypatch, caplog):
     said = [str(getattr(module, name).value) for name in ("refused", "returned", "changed", "no_data", "opened")]
     said += [record.getMessage() for record in caplog.records if "milliseconds" in record.getMessage()]
     said += lost_times(module.joined().plan())
+    said.append(module.warning)
     assert lost_times(module.joined(time=float).plan()) == []
     quoted = [
         " ".join(block.split()) for kind, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S) if not kind
