@@ -187,7 +187,7 @@ def _small_files(folder: Path, share: float) -> int:
     data = folder / "data"
     data.mkdir()
     names = []
-    count = max(1, int(10_000 * share))
+    count = max(1, int(30_000 * share))
     for i in range(count):
         path = data / f"small-{i:05}.txt"
         path.write_text("".join(f"line {n} of file {i}\n" for n in range(LINES_OF_SMALL_FILE)))
@@ -214,7 +214,7 @@ _ALL = (
     ),
     Workload("json_lines", "JSON lines of ten fields, 100 k keys", "lines", _json_lines, "final", wider="lines=2"),
     Workload("keys", "uniform keys, 1 M of them", "lines", _keys, "rows"),
-    Workload("chain", "five small bolts in a chain", "lines", _numbers(500_000), "rows", wider="lines=2"),
+    Workload("chain", "five small bolts in a chain", "lines", _numbers(2_000_000), "rows", wider="lines=2"),
     Workload("steps", "five function steps", "lines", _numbers(2_000_000), "rows", wider="lines=2"),
     Workload("large", "values of 10 kB", "documents", _documents, "rows", wider="revise=2"),
     Workload("windows", "windows of a minute, 100 k keys", "events", _windows, "rows", before_first=60 / SPAN),
@@ -222,7 +222,7 @@ _ALL = (
         "waits",
         "a bolt that waits 1 ms, four of them",
         "lines",
-        _numbers(10_000),
+        _numbers(20_000),
         "rows",
         bytewax=(("bytewax, 4 threads", ("--workers", "4")), ("bytewax, 4 processes", ("--processes", "4"))),
     ),
