@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from esault.control.run.sending_again import SendingAgain
 from esault.control.run.state_queries import StateQueries, keys_of
 from esault.control.units.unit import Unit
+from esault.counters import counted
 from esault.errors import UsageError
 from esault.messages.control import PeekedState, SendingBegan, SentAgain
 
@@ -69,14 +70,17 @@ class Commands:
         if free - coming < more <= free:
             self._driver.places.ask(more - free + coming, self._driver.now + ASKED_FOR)
             raise UsageError(
-                f"unit {name!r} would need {more} more slots, and {free - coming} of {total} are free: the others are asked of runs of "
+                f"unit {name!r} would need {counted(more, 'more slot')}, and {free - coming} of {total} are free: the others are asked of runs of "
                 "lower priority; try again in a moment"
             )
         if more > free:
             budget = self._driver.places.budget
             spent = budget.hourly or (budget.sub_units and free < self._driver.resources.free)
             within = f" within the budget of {budget}" if spent else ""
-            raise UsageError(f"unit {name!r} would need {more} more slots, and {free} of {total} are free{within}")
+            remedy = "" if spent else ": merge another unit, or run with more (--slots, or more nodes)"
+            raise UsageError(
+                f"unit {name!r} would need {counted(more, 'more slot')}, and {free} of {total} are free{within}{remedy}"
+            )
 
     def scale(self, name: str, n: int, now: float, reason: str = "", policy: str = "by hand") -> int | None:
         """Give a unit n sub-units with equal shares; return the change's id, None where it has as many. Raises UsageError.
