@@ -24,8 +24,8 @@ from esault.topology.plan import Plan
 
 __all__ = ["reach"]
 
-#: seconds that processes of a dead run have to end: one that was cut off from its driver notices after five
-LEAVES_WITHIN = 10.0
+#: seconds that processes of a dead run have to end: one that its driver has not called yet waits for it for 20
+LEAVES_WITHIN = 25.0
 
 
 def reach(
