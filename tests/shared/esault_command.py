@@ -183,7 +183,7 @@ def _import_all() -> None:
                 importlib.import_module(module.name)
     for name in OF_LIBRARIES:
         importlib.import_module(name)
-    value_class.compile_now(*value_class._later)
+    value_class.prepare_now(*value_class._uncompiled)
 
 
 def _serve(control: socket.socket) -> list[str]:

@@ -52,14 +52,14 @@ from esault.runtime.worker.fork_retries import ForkRetries, shortage
 from esault.runtime.worker.sub_unit_actor import NOT_BEGUN, UNHEARD, SubUnitActor
 from esault.state.place import load_client, place_of
 from esault.topology.context import Context
-from esault.value_class import compile_now
+from esault.value_class import prepare_now
 
 __all__ = ["Keeper"]
 
 
 #: seconds between two looks at who lives
 LOOK_EVERY = 0.25
-#: classes of which each sub-unit makes objects: compiled here once, for 10 ms of a processor, they are so in every child
+#: classes of which each sub-unit makes objects: looked through here once, they are so in every child
 _OF_CHILDREN = (
     *(Context, OperatorParameters, Environment, Messages, Pid, Built, Added, AckRoutingSet),
     *(RangesHeld, StateInstalled, RangesHandedOver, Status, SubUnitCounts, Usage, KeyLoad, EndRead),
@@ -97,7 +97,7 @@ class Keeper(ParentActor):
         if message.spec.state_dir is not None:
             load_client(place_of(message.spec.state_dir))
         self.send(sender, KeeperStarted(Owner.current()))
-        compile_now(*_OF_CHILDREN)
+        prepare_now(*_OF_CHILDREN)
         # What is here now, all that was imported, is in every child as well and lives as long: no child's collector need look at
         # it. Each newcomer did so for itself once, for 30 ms of a processor while tuples flowed (the collector's share of a split).
         # It is not collected first: imports leave some hundred dead objects, and the run waits for its first sub-units.
