@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import copy
 import dis
-from collections.abc import Callable, Collection
-from types import FunctionType
+import sys
+from collections.abc import Callable, Collection, Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 from esault.topology.bolt import Bolt
@@ -60,18 +61,27 @@ class ProcessLoop:
             made = self._made[keyed, begins] = self._function(written)
         return made
 
-    def map(self) -> Callable[..., None]:
-        """Return the loop over values alone: called with them, and the list of values that were emitted."""
+    def map(self) -> Callable[[Iterator[Any]], list[Any]]:
+        """Return the loop over values alone: called with an iterator of them, it returns those that were emitted."""
         made = self._made.get(None)
         if made is None:
             written = _Writer(self._definition, self.code.co_varnames, False, False).mapped()
             assert written is not None
-            made = self._made[None] = self._function(written)
+            code = self._compiled(written)
+            # Until Python 3.12 a comprehension is a function within, which tracebacks would show besides.
+            within = next((c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == "<listcomp>"), None)
+            if within is not None:
+                if sys.version_info >= (3, 11):
+                    within = within.replace(co_qualname=code.co_qualname)
+                code = within.replace(co_name=code.co_name)
+            made = self._made[None] = FunctionType(code, self.function.__globals__)
         return made
 
     def _function(self, written: ast.FunctionDef) -> FunctionType:
-        code = compiled(written, self._within, self._imported, self.code)
-        return FunctionType(code, self.function.__globals__)
+        return FunctionType(self._compiled(written), self.function.__globals__)
+
+    def _compiled(self, written: ast.FunctionDef) -> CodeType:
+        return compiled(written, self._within, self._imported, self.code)
 
     def stands_for(self, function: Any) -> bool:
         """Return whether this is still what would be called."""
@@ -161,9 +171,15 @@ class _Writer(ast.NodeTransformer):
         others = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
         if not isinstance(key, ast.Name) or key.id != self._key or others & {self._key, self._self}:
             return None
-        add = self._add(_VALUES, value, body[0])
-        _locate(add, body[0])
-        return self._around(f"def process({_ROWS}, {_VALUES}):", self._value, [add])
+        # A comprehension adds to a list without a call.
+        around = ast.parse(f"def process({_ROWS}): return [None for {self._value} in {_ROWS}]").body[0]
+        assert isinstance(around, ast.FunctionDef)
+        for each in ast.walk(around):
+            ast.copy_location(each, self._definition)
+        returned = around.body[0]
+        assert isinstance(returned, ast.Return) and isinstance(returned.value, ast.ListComp)
+        returned.value.elt = value
+        return around
 
     def _around(self, head: str, target: str, body: list[ast.stmt]) -> ast.FunctionDef:
         around = ast.parse(f"{head}\n    for {target} in {_ROWS}: pass").body[0]

@@ -111,10 +111,8 @@ class HotLoop:
     def mapped(self, values: Sequence[Any]) -> list[Any]:
         """Process a batch where it `maps`, and return the values. What the user's code raises comes as it is."""
         assert self._loop is not None
-        made: list[Any] = []
         self._rows = iter(values)
-        self._loop.map()(self._rows, made)
-        return made
+        return self._loop.map()(self._rows)
 
     def key(self, keys: Sequence[Any]) -> Any:
         """Return the key of the tuple that raised."""

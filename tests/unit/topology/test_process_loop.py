@@ -278,8 +278,8 @@ def test_what_makes_one_of_one_is_a_loop_over_values_where_nothing_else_can_emit
         bolt = called.cls()
         for key, value in ROWS:
             bolt.process(key, value)
-        loop.map()(iter([value for _, value in ROWS]), written.values)
-        assert (written.keys, written.values) == ([], called.values)
+        assert loop.map()(iter([value for _, value in ROWS])) == called.values
+        assert (written.keys, written.values) == ([], [])
         assert called.keys == [key for key, _ in ROWS]
 
 
@@ -307,6 +307,37 @@ def test_tracebacks_show_the_users_lines():
     ]
     assert not process_loop(emits.cls).between(caught.value)
     assert emits.keys == emits.values == []
+
+
+def test_tracebacks_of_a_loop_over_values_show_the_users_lines_once():
+    class Bad:
+        def __str__(self):
+            raise ValueError("bad")
+
+    loop = process_loop(Emits(Simple).cls)
+    values = iter([1, Bad(), 3])
+    with pytest.raises(ValueError, match="bad") as caught:
+        loop.map()(values)
+    called = Emits(Simple)
+    with pytest.raises(ValueError, match="bad") as again:
+        called.cls().process("a", Bad())
+    frames, shown = (traceback.extract_tb(each.value.__traceback__)[1:] for each in (caught, again))
+    assert [(f.filename, f.name, f.lineno) for f in frames] == [(f.filename, f.name, f.lineno) for f in shown]
+    assert frames[0].name == "process"
+    assert not loop.between(caught.value)
+    assert list(values) == [3]
+
+
+def test_what_raises_between_two_values_is_no_error_of_its_process():
+    def fails():
+        yield 1
+        raise RuntimeError("not read")
+
+    loop = process_loop(Emits(Simple).cls)
+    with pytest.raises(RuntimeError) as caught:
+        loop.map()(fails())
+    assert loop.between(caught.value)
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)] == ["fails"]
 
 
 def test_an_object_that_cannot_be_made_is_no_error_of_its_process():
