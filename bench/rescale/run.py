@@ -30,6 +30,8 @@ from esault.topology.locate import locate
 __all__ = ["run"]
 
 KINDS = ("split", "move", "merge")
+#: sub-units after each of them
+WIDTHS = (2, 2, 1)
 #: seconds from the end of the last change to the end of the run
 TAIL = 1.5
 #: seconds for which a change may go on
@@ -47,8 +49,11 @@ class _Driven(Session):
 class _Changes:
     """Wishes for changes, each so many seconds after the end of the one before."""
 
-    def __init__(self, folder: Path, apart: float) -> None:
+    def __init__(
+        self, folder: Path, apart: float, kinds: tuple[str, ...] = KINDS, longest: float = LONGEST, tail: float = TAIL
+    ) -> None:
         self.folder, self.apart = folder, apart
+        self.kinds, self.longest, self.tail = kinds, longest, tail
         self.session: _Driven | None = None
         self.asked: list[float] = []
         self.settled_at = 0.0
@@ -62,17 +67,17 @@ class _Changes:
             self.settled_at = start(self.folder)
             return
         width = next(unit.sub_units for unit in snapshot.units if unit.name == "count")
-        if len(self.asked) > snapshot.changes or (self.asked and width != (2, 2, 1)[len(self.asked) - 1]):
-            if now - self.asked[-1] > LONGEST:
-                raise RuntimeError(f"the {KINDS[len(self.asked) - 1]} did not end within {LONGEST:.0f} s")
+        if len(self.asked) > snapshot.changes or (self.asked and width != WIDTHS[len(self.asked) - 1]):
+            if now - self.asked[-1] > self.longest:
+                raise RuntimeError(f"the {self.kinds[len(self.asked) - 1]} did not end within {self.longest:.0f} s")
             self.settled_at = now
-        elif len(self.asked) < len(KINDS):
+        elif len(self.asked) < len(self.kinds):
             if now >= self.settled_at + self.apart:
-                kind = KINDS[len(self.asked)]
+                kind = self.kinds[len(self.asked)]
                 self.settled_at = now  # it may be over before the next snapshot
                 self.asked.append(time.time())
                 self.session.tell(Requested(ChangeUnit("count", kind)))
-        elif now >= self.settled_at + TAIL and not self.told:
+        elif now >= self.settled_at + self.tail and not self.told:
             self.told = True
             self.session.tell(DrainRun())
 
@@ -98,9 +103,10 @@ def _full(arguments: Any) -> dict[str, Any]:
 
 
 def _live(arguments: Any) -> dict[str, Any]:
-    changes = _Changes(Path(arguments.folder), arguments.seconds)
+    kinds = tuple(arguments.kinds.split(","))
+    changes = _Changes(Path(arguments.folder), arguments.seconds, kinds, arguments.longest, arguments.tail)
     view = QuietView(changes.step)
-    changes.session = _session(arguments, view)
+    changes.session = _session(arguments, view, in_memory=arguments.in_memory)
     report = changes.session.run()
     return {
         "asked": changes.asked,
@@ -137,6 +143,10 @@ def run() -> None:
     parser.add_argument("--keys", type=int, required=True)
     parser.add_argument("--rate", type=float, default=0.0)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="the first of split,move,merge")
+    parser.add_argument("--longest", type=float, default=LONGEST, help="seconds that a change may take")
+    parser.add_argument("--tail", type=float, default=TAIL, help="seconds from the last change to the end")
+    parser.add_argument("--in-memory", type=int, metavar="N", help="keys in memory; the others are on disk")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     print(json.dumps({"full": _full, "live": _live, "restart": _restart}[arguments.what](arguments)))

@@ -183,13 +183,23 @@ class StateFile(Sink):
 
 
 def topology(
-    folder: str, keys: int, rate: float = 0.0, seconds: float = 3600.0, restarted: bool = False, p: int = 1
+    folder: str,
+    keys: int,
+    rate: float = 0.0,
+    seconds: float = 3600.0,
+    restarted: bool = False,
+    p: int = 1,
+    in_memory: int | None = None,
 ) -> Topology:
-    """Offered -> count -> record; with `restarted`, states are written at the end and read at the start."""
+    """Offered -> count -> record; with `restarted`, states are written at the end and read at the start.
+
+    `in_memory`: keys that a sub-unit holds in memory at most; the states of the others are on disk.
+    """
     t = Topology("bench-rescale")
     offered = t.spout("offered", Offered(keys, rate, seconds, folder))
     if not restarted:
-        offered.bolt("count", Running, grouping=by_key(), parallelism=p).sink("record", Record(folder))
+        counts = offered.bolt("count", Running, grouping=by_key(), parallelism=p, keys_in_memory=in_memory)
+        counts.sink("record", Record(folder))
         return t
     counts = offered.bolt("count", Restarted, grouping=by_key(), parallelism=p, streams=("state",))
     counts.sink("record", Record(folder, load=True))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from esault.errors import StateError
@@ -21,6 +22,8 @@ __all__ = ["StatesOnDisk", "folder_of_states"]
 
 #: states that are written at once, and their bytes: one by one they would cost three times as much
 AT_ONCE, BYTES_AT_ONCE = 256, 1 << 20
+#: rows that a scan reads at once: they are not read again where they are taken next
+SCANNED = 64
 #: kilobytes of the file that SQLite keeps in memory
 CACHE = 16 << 10
 ON_A_DISK = "/var/tmp"  # noqa: S108 - the file is made by mkstemp, and has no name from then on
@@ -49,6 +52,10 @@ class StatesOnDisk:
         self._rows = 0
         #: names that were popped and whose rows are still there -> number of the row, and the hash of the state in it
         self._old: dict[Name, tuple[int, int]] = {}
+        #: those of them that do not come back: their rows are removed together
+        self._gone: dict[Name, int] = {}
+        #: rows that a scan has read, in the file as they are
+        self._ahead: dict[Name, tuple[int, bytes]] = {}
 
     def __len__(self) -> int:
         return len(self._recent) + self._rows - len(self._old)
@@ -70,6 +77,10 @@ class StatesOnDisk:
         One that is as it was when it was popped is not written: by its hash, which has 64 bits and a salt of this process.
         Raises OSError where states cannot be written; then it is in memory, and is tried again with the next.
         """
+        if self._gone:
+            self._gone.pop(name, None)
+        if self._ahead:
+            self._ahead.pop(name, None)
         old = self._old.get(name)
         if old is not None and old[1] == hash(state):
             del self._old[name]
@@ -99,21 +110,54 @@ class StatesOnDisk:
         if found is None:
             return None
         row, state = found
+        self._ahead.pop(name, None)
         self._old[name] = row, hash(state)
         return state
 
     def discard(self, name: Name) -> None:
         """Forget a name that does not come back. Raises StateError."""
-        self.pop(name, None)
-        old = self._old.pop(name, None)
+        self.take(name)
+
+    def take(self, name: Name) -> bytes | None:
+        """Take a state out, which does not come back. Raises StateError where it cannot be read."""
+        state = self.pop(name, None)
+        old = self._old.get(name)
         if old is not None:
-            self._run("DELETE FROM states WHERE rowid = ?", (old[0],))
-            self._rows -= 1
+            self._gone[name] = old[0]
+            if len(self._gone) >= AT_ONCE:
+                self._remove()
+        return state
+
+    def scan(self) -> Iterator[Name]:
+        """Names of all that are here now, those in the file as they are asked for, while states come and go. Raises StateError.
+
+        Those that have gone meanwhile may be among them, and those that have come.
+        """
+        recent = list(self._recent)
+        last: int = self._run("SELECT max(rowid) FROM states").fetchone()[0] or 0 if self._rows else 0
+        return chain(recent, self._scan(last))
+
+    def _scan(self, last: int) -> Iterator[Name]:
+        unpack, old, row = self._codec.unpack, self._old, 0
+        while row < last and self._rows:
+            found = self._run(
+                "SELECT rowid, key, state FROM states WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
+                (row, last, SCANNED),
+            ).fetchall()
+            if not found:
+                break
+            row = found[-1][0]
+            read = ((canonical(unpack(key)), (number, state)) for number, key, state in found)
+            self._ahead = {name: there for name, there in read if name not in old and name not in self._recent}
+            yield from list(self._ahead)
+        self._ahead = {}
 
     def clear(self) -> None:
         """Forget all."""
         self._recent.clear()
         self._old.clear()
+        self._gone.clear()
+        self._ahead.clear()
         self._recent_bytes = 0
         if self._rows:
             self._run("DELETE FROM states")
@@ -127,10 +171,20 @@ class StatesOnDisk:
 
     def _row(self, name: Name) -> tuple[int, bytes] | None:
         """Number and state of the row of a name."""
+        if name in self._ahead:
+            return self._ahead[name]
         found: tuple[int, bytes] | None = self._run(
             "SELECT rowid, state FROM states WHERE key = ?", (self._codec.pack(key_of(name)),)
         ).fetchone()
         return found
+
+    def _remove(self) -> None:
+        """Remove the rows of names that do not come back. Raises StateError; then they are removed with the next."""
+        self._run_many("DELETE FROM states WHERE rowid = ?", [(row,) for row in self._gone.values()])
+        self._rows -= len(self._gone)
+        for name in self._gone:
+            del self._old[name]
+        self._gone.clear()
 
     def _write(self) -> None:
         """Write what is in memory. Raises OSError; then all of it stays there."""
@@ -174,6 +228,15 @@ class StatesOnDisk:
             return self._connection.execute(statement, parameters)
         except sqlite3.Error as error:
             raise StateError(self._said("read", error)) from error
+
+    def _run_many(self, statement: str, rows: Sequence[tuple[int, ...]]) -> None:
+        assert self._connection is not None
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN")
+                self._connection.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise StateError(self._said("written", error)) from error
 
     def _said(self, done: str, error: Exception) -> str:
         return (

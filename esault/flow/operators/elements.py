@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sized
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from esault.errors import EsaultError
@@ -162,6 +162,15 @@ class Elements(dict[Any, Any]):
                 names += more
         return names
 
+    def scan(self) -> Iterator[Name]:
+        """Names of all that are here at this moment; those whose states are on a disk are read when they are asked for.
+
+        States may leave meanwhile: their names may be among them.
+        """
+        names = list(self)
+        names += self._look_alikes
+        return chain(names, self._away.scan())
+
     def all_names(self) -> list[Name]:
         """Names of all, by key if `ordered`."""
         names = self.names()
@@ -213,8 +222,7 @@ class Elements(dict[Any, Any]):
 
     def take_state(self, name: Name) -> bytes | None:
         """Remove an element and give its packed state, closing it; None if there is none."""
-        state = self._away.pop(name, None)
-        self._away.discard(name)
+        state = self._away.take(name)
         if state is not None:
             return state
         element = self._take(name)

@@ -69,6 +69,9 @@ class KeyedOperator(Operator):
     def names(self) -> list[Name]:
         return self.elements.names()
 
+    def scan(self) -> Iterator[Name]:
+        return self.elements.scan()
+
     def remove_state(self, name: Name) -> bytes | None:
         return self.elements.take_state(name)
 

@@ -254,6 +254,10 @@ class Operator:
         """Names of all elements."""
         return []
 
+    def scan(self) -> Iterator[Name]:
+        """Names of all elements that are here now, bit by bit while some of them leave."""
+        return iter(self.names())
+
     def key_of(self, name: Name) -> Any:
         """The key of an element as it travels."""
         return name.key if type(name) is Canonical else name  # `key_of`, without a call for each key of a checkpoint

@@ -15,7 +15,8 @@ class PackedStates(Protocol):
     """A mapping from name to packed state: a dict, or one on a disk, which raises StateError where it cannot be read.
 
     Where it cannot be written, `states[name] = state` raises OSError, and the state is in memory. What is popped may come back;
-    `discard` says that a name does not.
+    `discard` says that a name does not, and `take` pops and says so. `scan` gives the names that are here now, bit by bit as it is
+    asked for them, while states come and go: those that have gone meanwhile may be among them.
     """
 
     def __len__(self) -> int: ...
@@ -25,6 +26,8 @@ class PackedStates(Protocol):
     def get(self, name: Name, default: None = None, /) -> bytes | None: ...
     def pop(self, name: Name, default: None, /) -> bytes | None: ...
     def discard(self, name: Name, /) -> None: ...
+    def take(self, name: Name, /) -> bytes | None: ...
+    def scan(self) -> Iterator[Name]: ...
     def clear(self) -> None: ...
 
 
@@ -36,6 +39,14 @@ class InMemory(dict[Name, bytes]):
     def discard(self, name: Name) -> None:
         """Forget a name that does not come back."""
         self.pop(name, None)
+
+    def take(self, name: Name, /) -> bytes | None:
+        """Take a state out, which does not come back."""
+        return self.pop(name, None)
+
+    def scan(self) -> Iterator[Name]:
+        """Names of all, at this moment."""
+        return iter(list(self))
 
 
 def memory_states(codec: Codec) -> PackedStates:

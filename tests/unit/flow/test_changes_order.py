@@ -20,8 +20,8 @@ COMES, GOES, STAYS = "comes", "goes", "stays"
 
 
 class Store(dict):
-    def names(self):
-        return list(self)
+    def scan(self):
+        return iter(list(self))
 
     def key_of(self, name):
         return name

@@ -16,7 +16,9 @@ from esault.state.states_on_disk import StatesOnDisk, folder_of_states
 
 KEYS = [True, 1, False, 0, (True, "a"), (1, "a"), "a", "b", None, b"b", 2**70, ("a", ("b", 3))]
 STEP = st.tuples(
-    st.sampled_from(["put", "pop", "get", "in", "clear", "discard"]), st.sampled_from(KEYS), st.binary(max_size=40)
+    st.sampled_from(["put", "pop", "get", "in", "clear", "discard", "take", "scan", "next"]),
+    st.sampled_from(KEYS),
+    st.binary(max_size=40),
 )
 
 
@@ -28,7 +30,9 @@ def few(monkeypatch):
 @given(st.lists(STEP, max_size=60))
 def test_it_does_what_a_dict_does(steps):
     before, states_on_disk.AT_ONCE = states_on_disk.AT_ONCE, 3
+    rows, states_on_disk.SCANNED = states_on_disk.SCANNED, 2
     states, plain = StatesOnDisk(Codec()), {}
+    scan, due = iter(()), set()  # what must come of a scan: all that were there when it began and have not left since
     try:
         for what, key, state in steps:
             name = canonical(key)
@@ -40,17 +44,26 @@ def test_it_does_what_a_dict_does(steps):
             elif what == "discard":
                 states.discard(name)
                 plain.pop(name, None)
+            elif what == "take":
+                assert states.take(name) == plain.pop(name, None)
+            elif what == "scan":
+                assert not due - set(scan)
+                scan, due = states.scan(), set(plain)
+            elif what == "next":
+                due.discard(next(scan, None))
             elif what == "clear" and state == b"":
                 states.clear()
                 plain.clear()
             else:
                 assert states.get(name) == plain.get(name)
                 assert (name in states) == (name in plain)
+            due &= {name} ^ due if what in ("put", "pop", "take", "discard") else set(plain)
             assert len(states) == len(plain)
             assert sorted(states, key=repr) == sorted(plain, key=repr)
+        assert not due - set(scan)
     finally:
         states.close()
-        states_on_disk.AT_ONCE = before
+        states_on_disk.AT_ONCE, states_on_disk.SCANNED = before, rows
 
 
 def test_nothing_is_left_in_the_folder(tmp_path, few):

@@ -44,8 +44,8 @@ class Post:
 class Store(dict):
     """State by key."""
 
-    def names(self):
-        return list(self)
+    def scan(self):
+        return iter(list(self))
 
     def key_of(self, name):
         return name
