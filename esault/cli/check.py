@@ -74,7 +74,7 @@ def command(
     if shows_settings:
         click.echo("\n".join(_settings(ctx, topology)))
     if connect:
-        from esault.runtime.session.session import check_plan
+        from esault.runtime.session.plan_check import check_plan
 
         check_plan(plan, sys.maxsize, {})
     warnings = [

@@ -11,8 +11,8 @@ from esault.cli.analyze import command as analyze
 from esault.cli.run import command as run
 from esault.cli.topology_argument import params_of, place_of
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
+from esault.runtime.session.plan_check import check_plan
 from esault.runtime.session.request import SLOTS
-from esault.runtime.session.session import check_plan
 from esault.spark.engine.refusals import refusals
 from esault.topology.plan import Plan
 

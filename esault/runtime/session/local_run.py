@@ -20,9 +20,11 @@ from esault.flow.operators.user_error import read_cause
 from esault.flow.send.end_sinks import end_sinks
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
+from esault.runtime.session.chained import chained_of
 from esault.runtime.session.open_state import open_state
+from esault.runtime.session.plan_check import check_plan
 from esault.runtime.session.request import SLOTS, Quiet, Request, TimelineView, View
-from esault.runtime.session.session import chained_of, check_plan, new_run, open_metrics
+from esault.runtime.session.session import new_run, open_metrics
 from esault.state.run_state import RunState
 from esault.topology.builder import Topology
 from esault.topology.chaining import with_chained

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -23,12 +23,11 @@ from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.control.run.run_checkpoints import check_sinks
 from esault.elasticity.budget import Budget
-from esault.elasticity.objective import LatencyObjective, parsed
+from esault.elasticity.objective import parsed
 from esault.elasticity.policy import DEFAULT
 from esault.elasticity.scaling import EVERY_UNIT, check_policies
-from esault.errors import CheckpointError, EsaultError, SinkError, SourceError, TopologyFailed, UsageError
-from esault.flow.operators.user_error import described, read_cause
-from esault.messages.checkpoint import CompletedCheckpoint
+from esault.errors import CheckpointError, TopologyFailed, UsageError
+from esault.flow.operators.user_error import read_cause
 from esault.messages.settings import Settings
 from esault.payload.class_names import as_script
 from esault.report import Report
@@ -50,7 +49,7 @@ from esault.runtime.process.owner import Owner
 from esault.runtime.process.run_dir import RunDir
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.run_commands import Answered
-from esault.runtime.session.budget_check import check_budget
+from esault.runtime.session.chained import chained_of
 from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
@@ -58,8 +57,9 @@ from esault.runtime.session.dead_letters import dead_letter_paths
 from esault.runtime.session.idle_watch import IdleWatch
 from esault.runtime.session.learned import learnt_by_policies, with_learned
 from esault.runtime.session.open_state import open_state
+from esault.runtime.session.plan_check import check_plan
 from esault.runtime.session.request import SLOTS, LogView, Quiet, Request, TimelineView
-from esault.topology.chaining import chainable, with_chained
+from esault.topology.chaining import with_chained
 from esault.topology.inherited_plan import leave_plan
 from esault.topology.landing_places import places
 from esault.topology.located import Located
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from esault.runtime.session.metrics_tables import MetricsTables
     from esault.state.run_state import RunState
 
-__all__ = ["Session", "chained_of", "check_plan", "new_run", "open_metrics"]
+__all__ = ["Session", "new_run", "open_metrics"]
 
 
 #: seconds between two looks whether the run's folder is there
@@ -88,55 +88,6 @@ def new_run() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
 
 
-def check_plan(
-    plan: Plan,
-    slots: int,
-    parallelism: Mapping[str, int],
-    remedy: str = "",
-    kept: CompletedCheckpoint | None = None,
-    budget: Budget | None = None,
-    prices: Sequence[tuple[float, int]] = (),
-) -> None:
-    """Check all that can be known before anything starts. Raises SourceError, SinkError, UsageError.
-
-    `remedy` for too few slots; `kept`: the checkpoint to go on from; `prices`: of slots of the hosts, and how many there are of each.
-    """
-    for name, n in parallelism.items():
-        unit = plan.units.get(name)
-        if unit is None:
-            raise UsageError(plan.unknown(name))
-        most = unit.max_parallelism
-        if n < 1 or (most is not None and n > most):
-            raise UsageError(
-                f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
-            )
-    needed = sum(width(u, parallelism) for u in plan.units.values())
-    check_budget(plan, budget or Budget(), needed, prices)
-    if needed > slots:
-        raise UsageError(
-            f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less"
-        )
-    for unit in plan.units.values():
-        if unit.spout is not None:
-            _call_check(unit.spout.check, f"unit {unit.name!r}", SourceError)
-        elif unit.check is not None:
-            _call_check(unit.check, f"unit {unit.name!r}", SourceError)
-    if kept is not None and kept.over:
-        return  # sinks may have been told so already: to one that writes to nothing that exists it looks like another's
-    for sink in plan.sinks:
-        _call_check(sink.sink.check, f"sink {sink.name!r}", SinkError)
-
-
-def _call_check(check: Callable[[], None], whose: str, kind: type[EsaultError]) -> None:
-    """Call the user's `check`; what it raises by mistake is told as `kind`."""
-    try:
-        check()
-    except EsaultError:
-        raise
-    except Exception as error:
-        raise kind(f"{whose}, check: {described(error)}") from None
-
-
 def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> MetricsTables | None:
     """The run's own tables, if they are to land. Raises SinkError, UsageError."""
     if folder is None:
@@ -146,22 +97,6 @@ def open_metrics(folder: str | Path | None, notice: Callable[[str], None]) -> Me
     tables = MetricsTables(folder, notice)
     tables.check()
     return tables
-
-
-def chained_of(request: Request, plan: Plan, kept: CompletedCheckpoint | None) -> tuple[str, ...]:
-    """Return the bolts that a run chains. What was said about a unit by itself keeps it apart, and so does what `kept` holds of it.
-
-    Policies besides `auto` judge each unit by what its sub-units measure, and on several hosts units are placed by what they need and
-    write: there is none then.
-    """
-    settings: Settings = request.settings
-    if not settings.chaining or request.hosts is not None:
-        return ()
-    if request.policies.get(EVERY_UNIT, DEFAULT).partition(":")[0] not in (DEFAULT, "none"):
-        return ()
-    named = {*settings.unchained, *request.parallelism, *request.policies} - {EVERY_UNIT}
-    aimed_at = {LatencyObjective.parse(text).unit for text in settings.objectives}
-    return chainable(plan, {*named, *aimed_at, *(() if kept is None else kept.apart)})
 
 
 class Session:

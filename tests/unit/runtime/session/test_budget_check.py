@@ -7,7 +7,7 @@ import pytest
 from esault import Bolt, Topology, UsageError, by_key
 from esault.elasticity.budget import Budget, unpriced
 from esault.runtime.session.budget_check import check_budget
-from esault.runtime.session.session import check_plan
+from esault.runtime.session.plan_check import check_plan
 from esault.sources import Items
 
 
