@@ -18,7 +18,7 @@ from esault.cli.topology_argument import params_of, place_of, set_option
 from esault.errors import UsageError
 
 if TYPE_CHECKING:
-    from esault.spark.pipeline import Outcome
+    from esault.spark.jobs import Outcome
     from esault.spark.report import ReportTable
     from esault.spark.tables.runs import Runs
     from esault.spark.tables.schedule import Schedule
@@ -226,7 +226,7 @@ def _runs(subject: _Subject, into: str | None, master: str | None, conf: dict[st
     from esault.spark.analyze import beside
     from esault.spark.elasticity import is_of_runs
     from esault.spark.elasticity import reports as reports_of_runs
-    from esault.spark.pipeline import Rules
+    from esault.spark.jobs import Rules
     from esault.spark.tables.declared import Tables
     from esault.spark.tables.runs import Runs
 

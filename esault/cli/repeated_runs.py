@@ -38,7 +38,7 @@ def repeat_runs(
     What must wait for another analysis is tried again until that is over. Of several runs that wait for the same the first says so.
     """
     from esault.sinks.landing.lock import HeldError
-    from esault.spark.pipeline import NotLanded
+    from esault.spark.jobs import NotLanded
     from esault.spark.tables.expectations import ExpectationFailed
     from esault.spark.tables.schedule import repeat
 

@@ -16,9 +16,8 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from esault.counters import counted
 from esault.errors import SinkError, UsageError
@@ -33,6 +32,7 @@ from esault.spark.compact import compact
 from esault.spark.derived import DerivedTable
 from esault.spark.described import described
 from esault.spark.failure import JavaDied, is_alive, java_death
+from esault.spark.jobs import Busy, Job, NotLanded, Outcome, Rules, Say, Step, Watcher
 from esault.spark.master import is_cluster, master_of
 from esault.spark.progress import progress
 from esault.spark.report import ReportTable
@@ -43,98 +43,11 @@ from esault.spark.table import read_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Busy", "Job", "NotLanded", "Outcome", "Pipeline", "Rules", "Step", "Watcher"]
+__all__ = ["Pipeline"]
 
 #: parts of one folder of a clean table that are smaller than so many bytes are put together when there are so many
 _SMALL_BYTES = 16 * 2**20
 _SMALL = 8
-
-Say = Callable[[str], None]
-Reports = Callable[[dict[str, "DataFrame"]], Mapping[str, "DataFrame"]]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One job of the graph."""
-
-    name: str
-    #: names of the jobs that come before it
-    needs: tuple[str, ...]
-    reads: str
-    #: in the pipeline's folder
-    writes: str
-
-
-class Busy(HeldError):
-    """Another analysis writes into the pipeline's folder just now."""
-
-
-class NotLanded(SinkError):
-    """No table has rows yet."""
-
-
-class Step(Protocol):
-    """A job of another kind, which makes one table, behind those that make clean tables; see `tables.step`."""
-
-    name: str
-    table_name: str
-    path: str
-    #: the tables that it reads, by name
-    reads_tables: Sequence[str]
-    reads: str
-    writes: str
-    comment: str
-    #: whether it puts rows aside, into a table of its own
-    quarantines: bool
-
-    def run(self, spark: Callable[[], SparkSession], say: Say, full: bool = False) -> Any | None:
-        """Do what is to be done; None when that was nothing."""
-        ...
-
-    def todo(self) -> str:
-        """Say in words what it would do now."""
-        ...
-
-
-class Watcher:
-    """One who is told what jobs do; does nothing with it."""
-
-    def began(self, job: str) -> None:
-        """`job` begins."""
-
-    def ended(self, job: str, outcome: Any | None, seconds: float, error: BaseException | None) -> None:
-        """`job` is over; without an outcome there was nothing to do, or an error."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules of a topology file for its tables."""
-
-    #: makes DataFrames by name of the clean tables by name; None: what can be said of any table
-    reports: Reports | None = None
-    #: table -> what a row must fulfil, in SQL, by what one that does not is said to lack
-    expectations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: table -> columns, or "date", whose values are folders
-    partition_by: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    #: changes when the code of the reports does
-    code: str = ""
-
-
-@dataclass
-class Outcome:
-    """The outcome of a run of the pipeline."""
-
-    #: by job, in the order in which they ran; None: there was nothing to do
-    cleaned: dict[str, Cleaned | None] = field(default_factory=dict)
-    #: by table, of the jobs of `steps`
-    updated: dict[str, Any | None] = field(default_factory=dict)
-    reports: dict[str, ReportTable] = field(default_factory=dict)
-    #: table -> rows by reason, of all that stands in its quarantine
-    quarantined: dict[str, dict[str, int]] = field(default_factory=dict)
-    #: whether the reports were made anew
-    reported: bool = False
-    #: what the catalog shows now
-    registered: list[Registered] = field(default_factory=list)
 
 
 class Pipeline:

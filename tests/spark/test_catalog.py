@@ -18,7 +18,8 @@ from esault.sinks.spark_table import SparkTable
 from esault.spark import metastore, read_table, register_table
 from esault.spark.catalog import Catalog, catalog_of
 from esault.spark.compact import compact
-from esault.spark.pipeline import Pipeline, Rules
+from esault.spark.jobs import Rules
+from esault.spark.pipeline import Pipeline
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.steps import steps_of
 from esault.topology.context import Context

@@ -17,7 +17,8 @@ from esault.sinks.parquet import Parquet
 from esault.sinks.spark_table import SparkTable
 from esault.spark import read_table
 from esault.spark.compact import compact
-from esault.spark.pipeline import Outcome, Pipeline, Rules
+from esault.spark.jobs import Outcome, Rules
+from esault.spark.pipeline import Pipeline
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 

@@ -8,7 +8,8 @@ from typing import Any
 from esault.sinks.spark_table import SparkTable
 from esault.spark import read_table
 from esault.spark.compact import compact
-from esault.spark.pipeline import Pipeline, Rules
+from esault.spark.jobs import Rules
+from esault.spark.pipeline import Pipeline
 from esault.topology.context import Context
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from esault.sinks.landing.log import utc
 from esault.spark.clean import Cleaned
-from esault.spark.pipeline import Watcher
+from esault.spark.jobs import Watcher
 from esault.spark.report import ReportTable
 from esault.spark.tables.step import Updated
 

@@ -17,7 +17,7 @@ from typing import Any
 from esault.errors import SinkError
 from esault.object_store.stored_object import is_url
 from esault.sinks.landing import table_log
-from esault.spark.pipeline import Watcher
+from esault.spark.jobs import Watcher
 from esault.spark.tables.history import append_line
 from esault.spark.tables.step import Updated
 from esault.version import VERSION

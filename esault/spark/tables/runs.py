@@ -8,7 +8,8 @@ from typing import Any
 
 from esault.errors import EsaultError, UsageError
 from esault.spark.failure import failures
-from esault.spark.pipeline import Busy, NotLanded, Outcome, Pipeline, Rules, Watcher
+from esault.spark.jobs import Busy, NotLanded, Outcome, Rules, Watcher
+from esault.spark.pipeline import Pipeline
 from esault.spark.report import ReportTable
 from esault.spark.results import Results
 from esault.spark.session import require_pyspark

@@ -15,7 +15,7 @@ from esault.cli.repeated_runs import repeat_runs
 from esault.errors import EsaultError, UsageError
 from esault.sinks.landing.lock import HeldError
 from esault.sinks.spark_table import SparkTable
-from esault.spark.pipeline import Outcome
+from esault.spark.jobs import Outcome
 from esault.spark.results import Results
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import ExpectationFailed
