@@ -26,6 +26,7 @@ from esault.control.replication.replicas import make_units
 from esault.control.run.ack_routing_updates import AckRoutingUpdates
 from esault.control.run.acker_assignment import AckerAssignment
 from esault.control.run.commands import Commands
+from esault.control.run.going_back import GoingBack
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
 from esault.control.run.restarts import Restarts
@@ -129,6 +130,7 @@ class Driver:
         self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number, find)
         self.checkpoints = self.run_checkpoints.checkpoints
         self.restores = Recovery()
+        self.going_back = GoingBack(self, self._exactly)
         self.unforked = Unforked(self)
         self.unchaining = Unchaining(self)
         self.restarts = Restarts(self, self._exactly)
@@ -170,10 +172,11 @@ class Driver:
     def start(self, now: float) -> None:
         """Begin to build."""
         self.started_at = now
-        self._start_units(now)
+        self.start_units(now)
         self.deliver(now)
 
-    def _start_units(self, now: float) -> None:
+    def start_units(self, now: float) -> None:
+        """Have ack servers and units begin, from the newest complete checkpoint where there is one."""
         self.acker_assignment.start()
         for name, unit in self.units.items():
             before = self.completed.units.get(name) if self.completed is not None else None
@@ -227,7 +230,7 @@ class Driver:
         elif isinstance(message, (Snapped, NotSnapped, StateEvolved)):
             self.run_checkpoints.take(message, now)
         elif isinstance(message, Broken) and self._exactly:
-            self._on_broken(message, now)
+            self.going_back.broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self.unit_of.get(message.incarnation, "?"):
             self._on_ack_server(message)
         else:
@@ -268,10 +271,10 @@ class Driver:
             if not record.restarting and not unit.ended_here(message.incarnation):
                 self.deaths += 1
                 self.notices.append(f"{name}/{message.incarnation} died ({message.reason or 'no reason known'})")
-            if self._goes_back:
+            if self.going_back.after_death:
                 unit.measurements.died(message.incarnation, state_too=False)
                 del unit.subs[message.incarnation]
-                self.go_back(f"{name}/{message.incarnation} died", now)
+                self.going_back.begin(f"{name}/{message.incarnation} died", now)
                 return
             unit.died(message.incarnation, message.reason, now, message.with_host)
             if self.phase == "running":
@@ -282,8 +285,8 @@ class Driver:
         if number is not None:
             self.deaths += 1
             self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
-            if self._goes_back:
-                self.go_back(f"ack server {number} died", now)
+            if self.going_back.after_death:
+                self.going_back.begin(f"ack server {number} died", now)
 
     def deliver(self, now: float) -> None:
         """Carry messages between the units, which share this process, until all is quiet; then act on their events."""
@@ -381,48 +384,9 @@ class Driver:
         self.deliver(now)
         return number
 
-    # going back ------------------------------------------------------------------------------------
-
     @property
     def _exactly(self) -> bool:
         return self.settings.delivery is Delivery.EXACTLY_ONCE
-
-    def _on_broken(self, message: Broken, now: float) -> None:
-        unit = self.units.get(self.unit_of.get(message.incarnation, ""))
-        if unit is not None and message.incarnation in unit.subs and self.phase == "running":
-            self.go_back(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
-
-    def go_back(self, why: str, now: float, restart: bool = False) -> None:
-        """Have all go back to the newest complete checkpoint, in new processes; `restart`: as a strategy has it."""
-        if self.phase in ("stopping", "ended"):
-            return
-        self.checkpoints.abandon()
-        failure = self.restores.begin(self.checkpoints.newest, why, now, self.completed, restart)
-        if failure is not None:
-            self.fail(failure, now)
-            return
-        completed = self.completed
-        to = f"checkpoint {completed.number}" if completed is not None else "the beginning"
-        self.notices.append(f"{why}: all go back to {to}")
-        self.epoch += 1
-        self.unforked.why.clear()
-        self.run_checkpoints.go_back()
-        self.commands.sending_again.go_back(completed.number if completed is not None else 0, now)
-        for unit in self.units.values():
-            spared = unit.spared.values()
-            for incarnation in unit.subs:
-                if incarnation not in spared:
-                    self.outbox.append(("keeper", Kill(incarnation)))
-        self.acker_assignment.kill()
-        self.unchaining.go_back(self.completed, now)
-        self.units = {name: unit.successor(now) for name, unit in self.units.items()}
-        self.phase = "building"
-        self._start_units(now)
-
-    @property
-    def _goes_back(self) -> bool:
-        """Return whether a death has all go back. Before anything has been processed a replacement will do."""
-        return self._exactly and (self.phase != "building" or self.completed is not None or bool(self.restores.all))
 
     def probe_targets(self) -> dict[int, tuple[str, float]]:
         """Return the sub-units to probe now: incarnation -> (data endpoint, seconds between two probes)."""
@@ -437,8 +401,8 @@ class Driver:
         self.draining = True
         for unit in self.units.values():
             unit.unthrottle(now)  # the end need not wait for it
-        if self.phase in ("building", "wiring", "beginning") and (self.unforked or not self._goes_back):
-            self.paused = self._goes_back and self.completed is not None
+        if self.phase in ("building", "wiring", "beginning") and (self.unforked or not self.going_back.after_death):
+            self.paused = self.going_back.after_death and self.completed is not None
             self._stop(True, now)
         elif not self._exactly:  # else spouts stop where the last checkpoint cuts
             for unit in self.units.values():
@@ -471,10 +435,7 @@ class Driver:
     def tick(self, now: float) -> None:
         """Do what is due: deadlines, checkpoints, policies, lost frames, silent processes. Called a few times a second."""
         self.now = now
-        if self.phase == "building" and self.restores.late(now):
-            for record in [record for unit in self.units.values() for record in unit.subs.values()]:
-                if record.built is None and record.incarnation not in self.unforked.why:  # its exit tells
-                    self.outbox.append(("keeper", Kill(record.incarnation)))
+        self.going_back.tick(now)
         if self.phase == "stopping" and self._deadline is not None and now >= self._deadline:
             for unit in self.units.values():
                 for record in list(unit.subs.values()):

@@ -209,7 +209,7 @@ class RunCheckpoints:
         driver.notices.append(
             f"checkpoint {before} is damaged; rows that sinks committed after {found.number} come once more"
         )
-        driver.go_back(failed.text, now)
+        driver.going_back.begin(failed.text, now)
         return True
 
     def committed(self, now: float) -> None:
@@ -229,7 +229,7 @@ class RunCheckpoints:
             driver.fail(text, now, cause)
         else:
             first = text.partition("\n")[0]
-            driver.go_back(f"the driver failed ({first})", now, restart=True)
+            driver.going_back.begin(f"the driver failed ({first})", now, restart=True)
         driver.deliver(now)
         return wait or 0.0
 

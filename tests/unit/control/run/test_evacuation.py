@@ -42,8 +42,9 @@ class Driving:
     def merge(self, name, incarnation, now):
         self.asked.append(("merge", name, incarnation))
 
-    def go_back(self, why, now):
-        self.asked.append(why)
+    @property
+    def going_back(self):
+        return SimpleNamespace(begin=lambda why, now: self.asked.append(why))
 
     def steps(self, n=3, every=1.0, offers=()):
         """Step so often; what was asked for, and what was said."""

@@ -280,7 +280,7 @@ def test_all_go_back_while_one_gets_its_processes_and_it_has_them_behind_that(st
     local.driver.commands.scale("twice", 1, local.now())
     for _ in range(steps):
         local.step()
-    local.driver.go_back("it is asked for", local.now())
+    local.driver.going_back.begin("it is asked for", local.now())
     assert "twice" not in local.driver.plan.chained
     local.run_until_drained()
     assert values(local, "doubled") == sorted(2 * (value + 1) for _, value in ROWS[:96])
