@@ -29,6 +29,7 @@ from esault.flow.send.route import Route
 from esault.flow.send.route_factory import route
 from esault.flow.send.sink_call import Background
 from esault.flow.send.sink_writer import SinkWriter
+from esault.flow.send.sink_writers import SinkWriters
 from esault.flow.watermark.clock import Clock
 from esault.flow.watermark.split_clock import OpenSplits
 from esault.messages.control import Build, Table
@@ -85,10 +86,9 @@ class Outputs:
         self._fence: tuple[int, int, int] | None = None
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
-        self.sinks: list[SinkWriter] = []
+        self.sinks = SinkWriters(build.settings.delivery is Delivery.EXACTLY_ONCE)
         #: of sinks, where one is not done
         self.open_hooks: list[OpenHooks] = []
-        self._exactly = build.settings.delivery is Delivery.EXACTLY_ONCE
         #: rows that a function step refused and its policy survived
         self.errors = 0
         self.dead_letters = 0
@@ -379,11 +379,6 @@ class Outputs:
         """Return whether frames wait for a socket, or rows for a sink."""
         return any(channel.queue for channel in self.channels) or any(hooks.full for hooks in self.open_hooks)
 
-    def most_rows(self, count: int) -> int:
-        """Return how many rows to process next for the sake of slow sinks, where the last were `count`; 0: any number."""
-        slow = [most for sink in self.sinks if (most := sink.most_rows(count))]
-        return min(slow) if slow else 0
-
     def retry(self) -> bool:
         """Offer waiting frames again, and rows that wait to sinks; True when no more frames are left, and few rows."""
         clear = True
@@ -415,18 +410,6 @@ class Outputs:
         """Number of the last frame to each receiver, those that leave included."""
         return {channel.incarnation: channel.seq for channel in (*self.channels, *self._leaving)}
 
-    def commit(self, now: float, closing: bool, idle: bool) -> None:
-        """Commit sinks that are due, sooner where there is nothing else to do; all of them when the end waits for it."""
-        for sink in self.sinks:
-            due = sink.due_at(idle)
-            if due is not None and (closing or now >= due):
-                sink.commit()
-
-    def finish(self) -> None:
-        """Commit sinks, and wait until all of their hooks are done."""
-        for sink in self.sinks:
-            sink.finish()
-
     def cut(self, number: int, now: float, ended: bool) -> None:
         """Send a checkpoint's cut behind all that was emitted before it; nothing can come behind END. Raises UserError."""
         for bolt in self.bolts.values():
@@ -436,56 +419,12 @@ class Outputs:
             if not ended:
                 channel.put(CHECKPOINT, number)
 
-    def prepare(self, number: int, said: Callable[[], None]) -> dict[str, Any]:
-        """Have the sinks make what they hold durable, as part of a checkpoint, and return what they say of it, by name.
-
-        That is all of it where none is `preparing`; `said` is called when one has said something.
-        """
-        handles: dict[str, Any] = {}
-
-        def take(name: str, handle: Any) -> None:
-            handles[name] = handle
-            said()
-
-        for sink in self.sinks if self._exactly else ():
-            sink.prepare(number, partial(take, sink.name))
-        return handles
-
-    @property
-    def preparing(self) -> bool:
-        """Return whether a sink has not said yet what it prepared."""
-        return any(sink.preparing for sink in self.sinks)
-
-    def complete(self, number: int, handles: dict[str, Any]) -> None:
-        """Have the sinks show what they prepared; a handle goes when that is done."""
-        for sink in self.sinks:
-            if sink.name in handles:
-                sink.complete(number, handles[sink.name], lambda done, name=sink.name: handles.pop(name))  # type: ignore[misc]
-
-    def close_sinks(self) -> list[str]:
-        """Close them all; what went wrong, for people."""
-        wrong = []
-        for sink in self.sinks:
-            try:
-                sink.close()
-            except Exception as error:
-                wrong.append(f"sink {sink.name!r} cannot be closed: {error}")
-        return wrong
-
-    @property
-    def uncommitted(self) -> bool:
-        """Return whether a sink has rows that are not durable, or hooks that are not done."""
-        return any(sink.uncommitted for sink in self.sinks)
-
     def due_at(self, idle: bool) -> Iterator[float]:
         """Yield the times at which something here is due by itself; `idle`: while there is nothing else to do."""
         for channel in self.channels:
             if channel.rows:
                 yield channel.opened_at + self._linger
-        for sink in self.sinks:
-            due = sink.due_at(idle)
-            if due is not None:
-                yield due
+        yield from self.sinks.due_at(idle)
 
     def end(self, now: float) -> None:
         """Send END behind everything."""

@@ -247,7 +247,7 @@ class BoltSubUnit(SubUnit):
         # Slow user code must not keep control, probes and changes waiting for a whole batch of it.
         each = (done - now) / count if count else 0.0
         most = max(1, int(LONGEST_TURN / each)) if each * SLOW_ROWS > LONGEST_TURN else 0
-        if outputs.sinks and (taken_by_sinks := outputs.most_rows(count)):
+        if outputs.sinks and (taken_by_sinks := outputs.sinks.most_rows(count)):
             most = min(most or taken_by_sinks, taken_by_sinks)
         self._most_rows = most
         metrics.durations.latency.record(done - sent, count)

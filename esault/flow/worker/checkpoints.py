@@ -61,7 +61,7 @@ class Checkpoints:
         number = self._reader.alignment.number
         assert number is not None
         self._outputs.cut(number, now, self._lifecycle.phase is Phase.FINISHED)
-        self._prepared[number] = self._outputs.prepare(number, self._say)
+        self._prepared[number] = self._outputs.sinks.prepare(number, self._say)
         sure = self.completed == self._last
         self._last = number
         self.in_flight = self._unsaid = self.writing = None
@@ -108,7 +108,7 @@ class Checkpoints:
 
     def _say(self) -> None:
         """Tell the unit, unless state is not durable yet, or a sink has not said what it prepared."""
-        if self._unsaid is not None and self.writing is None and not self._outputs.preparing:
+        if self._unsaid is not None and self.writing is None and not self._outputs.sinks.preparing:
             # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
             handles = {number: dict(by_sink) for number, by_sink in self._prepared.items() if by_sink}
             self._tell(replace(self._unsaid, handles=handles))
@@ -121,6 +121,6 @@ class Checkpoints:
     def complete(self, number: int) -> None:
         """Have sinks show what they prepared for this one and those before it. Raises what sinks raise."""
         for each in sorted(n for n in self._prepared if self.completed < n <= number):
-            self._outputs.complete(each, self._prepared[each])
+            self._outputs.sinks.complete(each, self._prepared[each])
         self.completed = max(self.completed, number)
         self._prepared = {n: handles for n, handles in self._prepared.items() if handles or n > self.completed}

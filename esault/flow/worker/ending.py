@@ -89,7 +89,7 @@ class Ending:
     def _commit(self) -> bool:
         if self._tracked and self._roots.replay_one(self._clock()):
             return True
-        if self._roots.open_count or self._outputs.uncommitted:
+        if self._roots.open_count or self._outputs.sinks.uncommitted:
             return False
         self._acks.send()
         if not self._acks.retry():
@@ -114,12 +114,12 @@ class Ending:
             return
         if not at_once and lifecycle.phase is not Phase.FAILED:
             try:
-                self._outputs.finish()
+                self._outputs.sinks.finish()
                 self._acks.send()
             except Exception as error:
                 fail(failure_text(self._unit, error), error)
         close_objects()
-        for text in self._outputs.close_sinks():
+        for text in self._outputs.sinks.close():
             if lifecycle.phase is not Phase.FAILED:
                 fail(text, None)
         lifecycle.on(Event.STOP)

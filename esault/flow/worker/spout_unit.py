@@ -89,7 +89,7 @@ class SpoutSubUnit(SubUnit):
             if self.outputs.splits is not None:
                 self.outputs.splits.go_on(now)
         limit = roots.size.rows
-        if self.outputs.sinks and (most := self.outputs.most_rows(self._last_rows)):
+        if self.outputs.sinks and (most := self.outputs.sinks.most_rows(self._last_rows)):
             limit = min(limit, most)
         if self.rate_limit.cap is not None:
             limit = self.rate_limit.allowed(now, limit)

@@ -23,6 +23,7 @@ from esault.flow.operators.batch_emitter import emitter
 from esault.flow.operators.user_error import failure_text, is_transient, pack_cause
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.checkpoints import Checkpoints
+from esault.flow.worker.context import context_of
 from esault.flow.worker.ending import Ending
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.frame_reader import FrameReader
@@ -57,8 +58,6 @@ from esault.messages.delivery import Delivery
 from esault.messages.probe import Counters
 from esault.messages.status import Status, SubUnitCounts
 from esault.payload.codec import Codec
-from esault.payload.undone import restore_note
-from esault.topology.context import Context, logger_of
 from esault.topology.plan import UnitPlan
 from esault.topology.user_metrics import UserMetrics
 
@@ -86,28 +85,7 @@ class SubUnit:
         random64 = random.Random(environment.seed).getrandbits
         self._random: Callable[[], int] = lambda: random64(64) or 1  # 0 stands for "not acked"
         self.codec = Codec()
-        self.context = Context(
-            unit=plan.name,
-            sub_unit=build.incarnation,
-            host=build.host,
-            logger=logger_of(plan.spout or plan.factory),
-            part=build.part,
-            parts=build.parts,
-            run=build.run,
-            lineage=build.lineage or build.run,
-            now=clock,
-            run_dir=environment.run_dir,
-            epoch=build.epoch,
-        )
-        self.context.at_checkpoint(build.checkpoint)
-        if build.back_to is not None:
-            note = restore_note(build.run, self.context.lineage, build.epoch, build.back_to, clock())
-            for (
-                path
-            ) in plan.dead_letter_paths:  # those that were written behind it do not hold: their tuples come again
-                box = environment.dead_letters(path)
-                box.put(note)
-                box.sync()
+        self.context = context_of(build, plan, environment)
         #: messages to the unit, in order
         self.outbox: deque[Any] = deque()
         say = self.outbox.append
@@ -351,7 +329,7 @@ class SubUnit:
         now = self.clock()
         idle = not self.reader.inbox
         self.outputs.flush(now, idle)
-        self.outputs.commit(now, self.draining or self.lifecycle.phase.closing, idle and not worked)
+        self.outputs.sinks.commit(now, self.draining or self.lifecycle.phase.closing, idle and not worked)
         if self.acks and (idle or not worked):
             self.acks.send()
         if worked and self.emitter.watching:

@@ -36,12 +36,8 @@ class End:
         self.roots = SimpleNamespace(credit=True, open_count=0, replay_one=lambda now: False)
         self.acks = SimpleNamespace(send=lambda: note("acks"), retry=lambda: self.pushed)
         self.pushed = True
-        self.outputs = SimpleNamespace(
-            uncommitted=False,
-            end=lambda now: note("END"),
-            finish=lambda: note("commit"),
-            close_sinks=lambda: self.wrong,
-        )
+        self.sinks = SimpleNamespace(uncommitted=False, finish=lambda: note("commit"), close=lambda: self.wrong)
+        self.outputs = SimpleNamespace(end=lambda now: note("END"), sinks=self.sinks)
         self.wrong = []
         self.reader = SimpleNamespace(handover=None, unfinished=0)
         watermarks = SimpleNamespace(over=lambda now: note("watermark"))
@@ -99,9 +95,9 @@ def test_END_comes_behind_roots_sinks_acks_and_the_last_watermark():
     it.done.clear()
     it.roots.open_count = 1
     assert not it.ending.advance()
-    it.roots.open_count, it.outputs.uncommitted = 0, True
+    it.roots.open_count, it.sinks.uncommitted = 0, True
     assert not it.ending.advance()
-    it.outputs.uncommitted, it.pushed = False, False
+    it.sinks.uncommitted, it.pushed = False, False
     assert not it.ending.advance()
     assert (it.done, it.said) == (["acks"], [])
     it.pushed = True
@@ -140,7 +136,7 @@ def test_the_first_thing_that_goes_wrong_as_it_stops_is_told():
     def finish():
         raise ValueError("no")
 
-    it.outputs.finish, it.wrong = finish, ["one"]
+    it.sinks.finish, it.wrong = finish, ["one"]
     (text,) = stop(it)
     assert "ValueError: no" in text
     assert it.life.phase is Phase.STOPPED
@@ -160,12 +156,10 @@ class Cut:
             alignment=SimpleNamespace(number=None), release=lambda: self.done.append("release")
         )
         self.handles = {"out": "h"}
-        outputs = SimpleNamespace(
-            cut=lambda *args: self.done.append(("cut", *args)),
-            prepare=lambda number, said: dict(self.handles),
-            complete=self._complete,
-            preparing=False,
+        sinks = SimpleNamespace(
+            prepare=lambda number, said: dict(self.handles), complete=self._complete, preparing=False
         )
+        outputs = SimpleNamespace(cut=lambda *args: self.done.append(("cut", *args)), sinks=sinks)
         snap = snap or (lambda *args: self.done.append(("snap", *args)))
         self.checkpoints = Checkpoints(7, self.life, self.reader, outputs, snap, self.said.append)
 

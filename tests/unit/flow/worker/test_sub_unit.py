@@ -598,7 +598,7 @@ def test_without_checkpoints_roots_are_acked_when_a_slow_sink_has_committed(slow
     it.data(1, ("b", 1), root=2)
     it.turns()
     assert calls == [("write", 1), ("prepare", 0), ("commit", (0, "h")), ("write", 1)]
-    assert it.core.outputs.uncommitted
+    assert it.core.outputs.sinks.uncommitted
     done(it, "commit")
     done(it, "write")
     it.clock.advance(10.0)
