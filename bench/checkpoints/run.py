@@ -99,7 +99,7 @@ def topology(keys: int, seconds: float) -> Topology:
 
 
 class _Watch:
-    """What the state directory shows of each checkpoint, before it is removed again."""
+    """A look at what the state directory shows of each checkpoint, before it is removed again."""
 
     def __init__(self, folder: Path, keys: int) -> None:
         self.folder, self.keys = folder, keys

@@ -119,7 +119,7 @@ def _medians(runs: Sequence[dict[str, Any]], part: str) -> dict[str, dict[str, f
 
 
 def _better(live: dict[str, Any]) -> dict[str, bool]:
-    """Whether `probe` beats `esault`, figure by figure."""
+    """Return whether `probe` beats `esault`, figure by figure."""
     ours, paper = live["probe"]["figures"], live["esault"]["figures"]
     return {
         name: (ours[name]["median"] > paper[name]["median"])

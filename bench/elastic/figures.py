@@ -40,7 +40,7 @@ def _integral(trace: Sequence[tuple[float, int]], until: float) -> list[tuple[fl
 
 
 def figures(run: list[Line], trace: Sequence[tuple[float, int]], until: float) -> dict[str, float]:
-    """What the issue compares: share of seconds under 100 ms, time-average parallelism, worst latency on the ramp, churn."""
+    """Return what the issue compares: share of seconds under 100 ms, time-average parallelism, worst latency on the ramp, churn."""
     means = [mean for _, _, mean, _ in run]
     ramp = [most for second, _, _, most in run if second % 250 < 60]
     started = sum(max(0, b[1] - a[1]) for a, b in pairwise(trace) if b[0] < until)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 __all__ = ["WORDS", "Shape"]
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-#: the paper's emitter: words of three letters
-WORDS = tuple(a + b + c for a in _LETTERS for b in _LETTERS for c in "abc")
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+#: the paper's emitter: words of three characters
+WORDS = tuple(a + b + c for a in _ALPHABET for b in _ALPHABET for c in "abc")
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ FLUSH_EVERY = 0.5
 
 
 def bursts(shape: Shape, seed: int) -> Iterator[float]:
-    """When bursts are due, seconds from the start: at random, at a rate that changes with time; the same for the same seed."""
+    """Yield when bursts are due, seconds from the start: at random, at a rate that changes with time; the same for the same seed."""
     order, at = random.Random(seed), 0.0
     while True:
         at += order.expovariate(shape.rate(at) / BURST)
@@ -42,13 +42,13 @@ def bursts(shape: Shape, seed: int) -> Iterator[float]:
 
 
 def noted(path: str) -> Iterator[float]:
-    """Times that somebody has put into a file of JSON."""
+    """Times from a file of JSON."""
     yield from json.loads(Path(path).read_text())
     yield math.inf
 
 
 class Emitter(Spout):
-    """Bursts at times that are known beforehand, whoever is late; open loop."""
+    """Bursts at times that are known beforehand, however late the engine is; open loop."""
 
     def __init__(self, times: Callable[[], Iterator[float]], seconds: float, seed: int, burst: int) -> None:
         self._seconds, self._burst = seconds, burst
@@ -86,7 +86,7 @@ class Emitter(Spout):
         return [(choose(WORDS), (self._due, at)) for _ in range(self._burst)]
 
     def due(self) -> float | None:
-        """When the burst was due."""
+        """Return when the burst was due."""
         return self._due
 
     def lag(self) -> int | None:

@@ -79,7 +79,7 @@ def _at(data: Data, engine: str, tuples: int, rate: float) -> Run:
 
 
 def _check(data: Data, engine: str, right: Path) -> int:
-    """How many final rows were compared, of the topology as its file has it."""
+    """Return how many final rows were compared, of the topology as its file has it."""
     arguments = ("--engine", engine, "--check", right)
     run = _right(data, launch("bench.engines.run", data.folder, *arguments, longest=LONGEST), data.tuples)
     print(f"{data.name}: all {run['checked']:,} final rows of {data.tuples:,} tuples are right on {engine}", flush=True)
@@ -87,7 +87,7 @@ def _check(data: Data, engine: str, right: Path) -> int:
 
 
 def _actors(data: Data, right: Tables, sizes: argparse.Namespace) -> dict[str, Any]:
-    """What is measured on actors."""
+    """Return what is measured on actors."""
     name, rate = data.name, RATES[data.name]
     closed = in_turns(
         sizes.runs,
@@ -120,7 +120,7 @@ def _latency(run: Run) -> str:
 
 
 def _spark(data: Data, sizes: argparse.Namespace) -> dict[str, Any]:
-    """What is measured on the Spark engine."""
+    """Return what is measured on the Spark engine."""
     rate = RATES[data.name]
     half, whole = (_run(data, "spark", tuples) for tuples in (data.tuples // 2, data.tuples))
     took = whole["seconds"] - half["seconds"]

@@ -124,7 +124,7 @@ def with_top(name: str, found: Tables) -> Tables:
 
 
 def landed(name: str, out: Path) -> Tables:
-    """What a run of the topology left in the places that its file names, below `out`."""
+    """Return what a run of the topology left in the places that its file names, below `out`."""
     import duckdb
 
     from esault.sinks.landing import parts
@@ -144,12 +144,12 @@ def landed(name: str, out: Path) -> Tables:
 
 
 def _lines(out: Path, name: str) -> list[Any]:
-    """What stands in a file of JSON lines."""
+    """Return what stands in a file of JSON lines."""
     return [json.loads(line) for line in (out / f"{name}.jsonl").read_text().splitlines()]
 
 
 def difference(right: Tables, found: Mapping[str, Mapping[Any, tuple[Any, ...]]]) -> tuple[int, str | None]:
-    """How many rows there must be, and what is wrong with those that were found; None where nothing is.
+    """Return how many rows there must be, and what is wrong with those that were found; None where nothing is.
 
     Numbers with fractions may differ in their ninth digit: sums depend on the order of what is summed.
     """
@@ -174,7 +174,7 @@ def _same(a: tuple[Any, ...] | None, b: tuple[Any, ...] | None) -> bool:
 
 
 def updates(name: str, right: Tables) -> int | None:
-    """How many rows a whole run puts out, updates of one key included; None where that depends on the order of its inputs."""
+    """Return how many rows a whole run puts out, updates of one key included; None where that depends on the order of its inputs."""
     if name == "tpch_q3":
         return None
     return sum(value[0] for table in right.values() for value in table.values())

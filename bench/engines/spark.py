@@ -77,7 +77,7 @@ def tables(spark: Any, data: Data) -> None:
 
 
 def found(spark: Any, data: Data) -> Tables:
-    """What the queries give, as the topology has it in the end."""
+    """Return what the queries give, as the topology has it in the end."""
     return with_top(
         data.name,
         {

@@ -50,7 +50,7 @@ class Offered(Spout[Any, Any]):
         return rows
 
     def position(self) -> Any:
-        """How many were read, and where the spout within stands."""
+        """Return how many were read, and where the spout within stands."""
         return self._read, self._spout.position()
 
     def seek(self, position: Any) -> None:

@@ -39,7 +39,7 @@ SLOTS = 12
 AT_LEAST_ONCE = "at least once: tuples_lost"
 #: seconds that a frozen process stands still
 HOLD, QUICK_HOLD = 10.0, 1.0
-#: what the run does by itself, and what takes somebody who starts it again
+#: what the run does by itself, and what takes a user who starts it again
 RECOVERY = "recovery, from the fault until tuples flow"
 ANOTHER = "where the run had ended, until another command that goes on with it runs"
 TIMES = {

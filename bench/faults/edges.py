@@ -35,7 +35,7 @@ def _everything(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _at_a_commit(victim: Victim, order: random.Random, hold: float) -> str:
-    """Kill the driver, or somebody else, as soon as a file of the next checkpoint is there."""
+    """Kill the driver, or another process, as soon as a file of the next checkpoint is there."""
     drivers = victim.titled("driver")
     if not drivers:
         raise Lost("there is no driver")
@@ -52,7 +52,7 @@ def _at_a_commit(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _ctrl_c(victim: Victim, order: random.Random, hold: float) -> str:
-    """Many Ctrl-C in half a second, as somebody who has lost patience; all get it, as from a terminal."""
+    """Many Ctrl-C in half a second, as from a user who has lost patience; all get it, as from a terminal."""
     assert victim.process is not None
     pid = victim.process.pid
     for _ in range(order.randint(2, 12)):
@@ -86,7 +86,7 @@ def _no_permission(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _no_descriptors(victim: Victim, order: random.Random, hold: float) -> str:
-    """The keeper may open nothing more for a second, and somebody dies meanwhile."""
+    """The keeper may open nothing more for a second, and a process dies meanwhile."""
     keepers = victim.titled("keeper")
     if not keepers:
         raise Lost("there is no keeper")
@@ -105,7 +105,7 @@ def _no_descriptors(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _no_sockets(victim: Victim, order: random.Random, hold: float) -> str:
-    """Somebody removes the files of sockets."""
+    """Remove the files of sockets."""
     for path in victim.run_dir().iterdir():
         if path.suffix in (".data", ".express") and order.random() < 0.5:
             path.unlink(missing_ok=True)
@@ -113,7 +113,7 @@ def _no_sockets(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _no_folder(victim: Victim, order: random.Random, hold: float) -> str:
-    """Somebody removes the run's folder: it is made again."""
+    """Remove the run's folder: it is made again."""
     shutil.rmtree(victim.run_dir(), ignore_errors=True)
     return NOTHING
 

@@ -67,7 +67,7 @@ def _cut_host(victim: Victim, order: random.Random, hold: float) -> str:
 
 
 def _one_way(victim: Victim, order: random.Random, hold: float) -> str:
-    """What a host sends to the driver or to another host is lost, and what comes the other way arrives; or the other way round."""
+    """Lose what a host sends to the driver or to another host; what comes the other way arrives; or the other way round."""
     with _some(victim, order) as (cluster, name):
         if not cluster.namespaces:
             raise Lost("no namespaces can be made here")

@@ -58,7 +58,7 @@ class Numbers(Spout[str, int]):
         return rows
 
     def _come(self, seconds: float) -> float:
-        """How many come in so many seconds, of which the first is at midnight."""
+        """Return how many come in so many seconds, of which the first is at midnight."""
         if not self.day:
             return seconds * self.rate
         turn = 2 * math.pi / self.day
@@ -90,7 +90,7 @@ class Right(Bolt):
 
 
 class Slow:
-    """Whether consumers are to be slow just now; asked once a tenth of a second."""
+    """The answer whether consumers are to be slow just now; asked once a tenth of a second."""
 
     folder = Path()
     until = 0.0
@@ -111,7 +111,7 @@ class Slow:
 
 
 class Count(Bolt):
-    """How many numbers of a key came, and their sum."""
+    """The count of the numbers of a key, and their sum."""
 
     def __init__(self) -> None:
         self.n = 0

@@ -33,7 +33,7 @@ def _summed_up(seconds: list[float]) -> dict[str, float]:
 
 
 class Subject(Protocol):
-    """What faults are done to: a topology that can be told to end, and counted then."""
+    """A run that faults are done to: a topology that can be told to end, and counted then."""
 
     def victim(self, folder: Path, cluster: Cluster | None) -> Victim:
         """Make the run of it, which is not started yet."""
@@ -142,7 +142,7 @@ class Trial:
         return bool(self.victim.until(back, PATIENCE)[what] == before)
 
     def _seen(self, status: dict[str, Any]) -> str:
-        """What a fault that may have ended the run has done."""
+        """Return what became of the run after a fault that may have ended it."""
         end = time.monotonic() + 1.5
         while time.monotonic() < end:
             if self.victim.ended() is not None:
@@ -151,7 +151,7 @@ class Trial:
                 if self.victim.status()["phase"] in ("stopping", "ended"):
                     return END
             except Lost:
-                return END  # its door is closed: it is on its way out
+                return END  # its control socket is closed: it is on its way out
             time.sleep(0.05)
         return "nothing"
 

@@ -88,7 +88,7 @@ class _Command:
             self.said.append((time.monotonic(), line.strip()))
 
     def when(self, *words: str, seconds: float = 60.0) -> float:
-        """When it said a line with one of these words. Raises RuntimeError where it does not."""
+        """Return when it said a line with one of these words. Raises RuntimeError where it does not."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for at, line in list(self.said):

@@ -76,7 +76,7 @@ def main(kind: str, size: int, frames: int, folder: Path) -> dict[str, Any]:
 
 
 def wire_is_empty(wire: UnixWire) -> bool:
-    """Whether nothing waits to be sent."""
+    """Return whether nothing waits to be sent."""
     return not wire._waiting
 
 

@@ -63,7 +63,7 @@ class Trials:
         self.made: list[dict[str, Any]] = []
 
     def sustains(self, rate: float) -> bool:
-        """Whether this rate is."""
+        """Return whether this rate is."""
         tuples = min(self._most, max(1, int(rate * self._seconds)))
         run = self._run(tuples, rate)
         late = behind(run, tuples, rate)

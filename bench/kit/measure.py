@@ -40,7 +40,7 @@ _EXTRAS = {"bytewax": "bench", "duckdb": "bench", "numpy": "bench", "pyarrow": "
 
 
 def missing(package: str) -> str | None:
-    """What to say where a package is not installed; None where it is."""
+    """Return what to say where a package is not installed; None where it is."""
     if importlib.util.find_spec(package) is not None:
         return None
     return f"skipped: {package} is not installed (pip install 'esault[{_EXTRAS[package]}]')"
@@ -68,7 +68,7 @@ def command(load: Load, module: str, *arguments: object, weigh: bool = False, py
 
 
 def _wrong(right: dict[str, int], final: dict[str, int]) -> str | None:
-    """What is wrong with the final counts; None where nothing is."""
+    """Return what is wrong with the final counts; None where nothing is."""
     keys = [key for key in {**right, **final} if right.get(key) != final.get(key)]
     if not keys:
         return None

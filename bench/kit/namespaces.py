@@ -79,7 +79,7 @@ class Namespaces:
         subprocess.run(["ip", "-n", switch, "link", "set", "dev", f"to-{name}", "up"], check=True)
 
     def deafen(self, name: str, other: str, deaf: bool) -> None:
-        """Have what a host sends to another one go to an address that nobody has; or no more."""
+        """Have what a host sends to another one go to an address that is not there; or no more."""
         what = ["replace", self.address(other), "lladdr", "02:00:00:00:00:fe", "nud", "permanent"]
         if not deaf:
             what = ["del", self.address(other)]

@@ -27,6 +27,6 @@ class QuietView:
         print(text, file=sys.stderr)
 
     def update(self, snapshot: Snapshot) -> None:
-        """How things stand."""
+        """Take how things stand."""
         if self._step is not None and snapshot.phase == "running":
             self._step(snapshot)

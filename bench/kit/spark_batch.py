@@ -12,7 +12,7 @@ CONF = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
 
 
 def timed(spark: Any, queries: Iterable[str]) -> tuple[float, float]:
-    """When the queries began the second time, and how many seconds they took, one after the other, into Spark's sink that does nothing.
+    """Return when the queries began the second time, and how many seconds they took, one after the other, into Spark's sink that does nothing.
 
     The first time Spark compiles them.
     """

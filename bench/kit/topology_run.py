@@ -27,7 +27,7 @@ def run_topology(place: Located, params: Mapping[str, Any], engine: str = "actor
 
 
 def figures(report: Report, spouts: Iterable[str], started: float, out: Path) -> dict[str, Any]:
-    """What a run prints, from its report and from what sources and sinks said in `out`, a line of JSON each.
+    """Return the lines that a run prints, from its report and from what sources and sinks said in `out`, a line of JSON each.
 
     `seconds` are from the first read to the last result, or from `started` where no source said when it was read; `first` is when
     the first result came.

@@ -1,4 +1,4 @@
-"""The run that faults are done to: `esault run` as a user starts it, looked at through its door, started again when it is gone."""
+"""The run that faults are done to: `esault run` as a user starts it, looked at through its control socket, started again when it is gone."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Victim:
         self.process.wait()
 
     def restores(self) -> list[dict[str, Any]]:
-        """What the reports of all commands that could write one say of going back."""
+        """Return what the reports of all commands that could write one say of going back."""
         found = []
         for path in sorted(self.folder.glob("report-*.json")):
             found += json.loads(path.read_text())["restores"]
@@ -127,7 +127,7 @@ class Victim:
         raise Lost("it has no folder")
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """A request at its door. Raises Lost."""
+        """Ask it by its control socket. Raises Lost."""
         try:
             if self._control_socket is None:
                 self._control_socket = self.run_dir() / NAME
@@ -136,7 +136,7 @@ class Victim:
             raise Lost(str(error)) from None
 
     def status(self) -> dict[str, Any]:
-        """How it is. Raises Lost."""
+        """Return how it is. Raises Lost."""
         return self.ask(do="status")
 
     def until(self, condition: Callable[[dict[str, Any]], bool], seconds: float) -> dict[str, Any]:

@@ -27,7 +27,7 @@ PER_SECOND = 10_000.0
 
 
 def difference(query: str, events: int, found: Counter[Any], per_second: float = PER_SECOND) -> tuple[int, str | None]:
-    """How many rows there must be, and what is wrong with those that were found; None where nothing is."""
+    """Return how many rows there must be, and what is wrong with those that were found; None where nothing is."""
     import duckdb
 
     with duckdb.connect() as sql:

@@ -51,7 +51,7 @@ class Made(Nexmark):
         return rows
 
     def position(self) -> int:
-        """How many were read."""
+        """Return how many were read."""
         return self._next
 
     def seek(self, position: int) -> None:

@@ -49,7 +49,7 @@ class _Part(StatelessSourcePartition[Any]):
 
 
 class _DuePart(StatelessSourcePartition[Any]):
-    """What is due, each row with the time at which it was (open loop)."""
+    """The rows that are due, each with the time at which it was (open loop)."""
 
     def __init__(self, rows: list[Any], passes: int, rate: float) -> None:
         self.rows, self.rate = rows, rate

@@ -42,7 +42,7 @@ class PeerError(Exception):
 
 @dataclass(frozen=True)
 class Peer:
-    """How an engine is installed: `imports` are the modules that must load, `packages` those whose versions count."""
+    """The way to install an engine: `imports` are the modules that must load, `packages` those whose versions count."""
 
     name: str
     requirements: tuple[str, ...]
@@ -102,7 +102,7 @@ def _python(environment: Path) -> Path:
 
 
 def _ask(python: str, code: str) -> str:
-    """What `python -c code` prints, in the checkout. PeerError with the last line of what it says when it fails."""
+    """Return what `python -c code` prints, in the checkout. PeerError with the last line of what it says when it fails."""
     try:
         done = subprocess.run([python, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LOOK, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -113,7 +113,7 @@ def _ask(python: str, code: str) -> str:
 
 
 def _java(python: str) -> str | None:
-    """Why this Python has no Java for Flink and Spark; None where it has."""
+    """Return why this Python has no Java for Flink and Spark; None where it has."""
     code = (
         "import os\nfrom esault.errors import UsageError\nfrom esault.spark.java import find_java\n"
         "try: find_java(os.environ)\nexcept UsageError as error: print(error)"

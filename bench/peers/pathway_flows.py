@@ -36,7 +36,7 @@ BATCH_MS = 100
 
 
 class _Seen:
-    """What comes out, and when."""
+    """The rows that come out, and their times."""
 
     def __init__(self) -> None:
         self.begun = self.first = self.last = 0.0
@@ -60,7 +60,7 @@ class _Seen:
         self.batches += 1
 
     def result(self, tuples: int) -> dict[str, Any]:
-        """What is printed."""
+        """Return what is printed."""
         figures = {"rows": self.rows, "first": self.first, "last": self.last, "batches": self.batches}
         return {**figures, "steady": steady(tuples, self.begun, self.last), "final": self.final}
 

@@ -81,7 +81,7 @@ def _files(what: str, load: str, passes: int, folder: str) -> int:
 
 
 def _counted(spark: Any, what: str, python: bool, folder: str, files: int) -> Any:
-    """What the query puts out, as a frame."""
+    """Return what the query puts out, as a frame."""
     from pyspark.sql import functions as f
 
     schema = "line string" if what == "words" else "k string, v long"

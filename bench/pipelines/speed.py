@@ -139,7 +139,7 @@ class Speed:
 
     @staticmethod
     def lines(found: dict[str, Any]) -> list[str]:
-        """What people read."""
+        """Return what people read."""
         lines = [
             f"{found['rows']:,} rows landed, {found['bytes'] / 1e9:.2f} GB: a clean table by day, each row once; a quarantine; a report"
         ]
@@ -155,7 +155,7 @@ class Speed:
 
     @staticmethod
     def bars(found: dict[str, Any]) -> list[Bar]:
-        """What is drawn."""
+        """Return what is drawn."""
         made = []
         for name, runs in found["runs"].items():
             seconds = sorted(run["seconds"] for run in runs)

@@ -1,4 +1,7 @@
-"""`esault analyze` under kill -9: it is started until it ends, rows land meanwhile, and its tables are compared with a plain loop."""
+"""`esault analyze` under kill -9: it is started until it ends, rows land meanwhile, and its tables are compared with a plain loop.
+
+It is one module of over 300 lines: a trial is one story, from the first rows to the comparison.
+"""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _points(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]
 
 
 def _near(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Who is on the front, and who beats `auto`."""
+    """Return the policies on the front, and those that beat `auto`."""
     points = _points(rows)
     beats = beaten_by("auto", points) if "auto" in points else []
     return (p for p in points if p == "auto" or p in beats or not beaten_by(p, points))

@@ -89,7 +89,7 @@ def minute_total(total: tuple[int, int], event: dict[str, Any]) -> tuple[int, in
 
 
 def waited(line: str) -> str:
-    """What a service answers after a millisecond."""
+    """Return what a service answers after a millisecond."""
     time.sleep(WAIT)
     return line
 

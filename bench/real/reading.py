@@ -35,7 +35,7 @@ def lines(files: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def module(name: str) -> Any:
-    """What a file of topologies/ defines."""
+    """Return what a file of topologies/ defines."""
     return locate(f"{TOPOLOGIES / name}.py").load_module()
 
 

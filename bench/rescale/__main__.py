@@ -4,6 +4,8 @@ A keyed running count with 100 bytes of state a key, open loop, at a share of wh
 Against it: eSault stopped in order and started with two sub-units, and Bytewax stopped and resumed with two workers.
 
 python -m bench.rescale --out DIR [--quick] [--runs N]
+
+It is one module of over 300 lines: the command, and the table and the text that say what it measured.
 """
 
 from __future__ import annotations
@@ -154,7 +156,7 @@ def _stopped(module: str, what: str, case: Case, rate: float, quiet: float) -> d
 
 
 def _runs(keys: int, runs: int) -> int:
-    """How many times over: once where a run takes a minute."""
+    """Return how many times over: once where a run takes a minute."""
     return runs if keys < MANY else 1
 
 
@@ -207,7 +209,7 @@ def _summarised(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _missing(each: dict[str, list[dict[str, Any]]], given_up: dict[str, str]) -> dict[str, Any]:
-    """What is said of engines of which no run ended."""
+    """Return what is said of engines of which no run ended."""
     return {name: {"missing": text} for name, text in given_up.items() if not each[name]}
 
 
@@ -241,7 +243,7 @@ def _lines(case: Case, rates: dict[str, float], found: dict[str, Any]) -> list[s
             if not made["ratio"]["least"]:
                 lines.append(
                     f"           others: not measured in all runs, since the stream was behind its load by {of(made['behind_ms'])} ms "
-                    "before the wish"
+                    "before the request"
                 )
                 continue
             lines.append(
@@ -325,7 +327,7 @@ SEMANTICS = (
     "Every row that comes out is on record, with when it was due and when it was written to the sink. Each key is offered once, then "
     "uniformly drawn keys at the rate, open loop, whatever happens. Rates are shares of what one sub-unit or worker bears, "
     "measured for each engine in this run. held_back_ms and total_ms are of eSault's report; all else is from the records. Moved keys are "
-    "those that were processed elsewhere after than before. A change's window is from 20 ms before the wish to 100 ms after its end; "
+    "those that were processed elsewhere after than before. A change's window is from 20 ms before the request to 100 ms after its end; "
     "the windows before it have the same length, and their median p99 is what the p99 during the change is divided by; quiet_ratio is the "
     "worst of these windows over the same. Stopped and started: the run ends in order, every key's state goes to a file by way of "
     "finish() and a sink, and a second run with two sub-units in the same, warm, command reads it before its first tuple: eSault's "

@@ -27,7 +27,7 @@ __all__ = [
 
 #: a tuple that takes longer is late: the bar for a live split
 LATE_MS = 250.0
-#: seconds before a wish and after its end that count as the change's
+#: seconds before a request and after its end that count as the change's
 BEFORE, AFTER = 0.02, 0.1
 #: seconds between the end of a change and the window after it
 SETTLE = 0.3
@@ -77,7 +77,7 @@ def key_of(index: Any, keys: int) -> Any:
 
 
 def counts(rows: Rows, offered: int) -> dict[str, int]:
-    """What a change must not break: each tuple comes out once, and the counts of a key are 1, 2, 3 ... in order."""
+    """Return what is broken that a change must not break: each tuple comes out once, and the counts of a key are 1, 2, 3 ... in order."""
     unique = np.unique(rows.index)
     order = np.lexsort((rows.index, rows.key))
     key = rows.key[order]
@@ -93,7 +93,7 @@ def counts(rows: Rows, offered: int) -> dict[str, int]:
 
 
 def movers(rows: Rows, began: float, ended: float, until: float) -> Any:
-    """By row: 1 where the key was processed elsewhere after the change than before, 0 where not, -1 where nobody knows."""
+    """By row: 1 where the key was processed elsewhere after the change than before, 0 where not, -1 where that is not known."""
     size = int(rows.key.max()) + 1
     before, after = np.full(size, -1), np.full(size, -1)
     old = np.flatnonzero(rows.out < began)
@@ -163,7 +163,7 @@ def during_change(rows: Rows, quiet_from: float, began: float, ended: float, unt
 
 
 def stopped(rows: Rows, began: float, ended: float) -> dict[str, Any]:
-    """What all tuples suffer that are due between: how long nothing came out, how late they were, for how long."""
+    """Return what all tuples suffer that are due between: how long nothing came out, how late they were, for how long."""
     late = rows.out - rows.due
     inside = (rows.due >= began - BEFORE) & (rows.due < ended)
     out = np.sort(rows.out[(rows.out > began - AFTER)])
@@ -177,7 +177,7 @@ def stopped(rows: Rows, began: float, ended: float) -> dict[str, Any]:
 
 
 def behind(rows: Rows, at: float) -> float:
-    """How late the last rows before this moment came out, milliseconds: much where the engine does not keep up with its load."""
+    """Return how late the last rows before this moment came out, milliseconds: much where the engine does not keep up with its load."""
     last = np.flatnonzero((rows.out < at) & (rows.out > at - 2 * AFTER) & ~np.isnan(rows.due))
     return 1000 * float(np.median((rows.out - rows.due)[last])) if len(last) else 0.0
 

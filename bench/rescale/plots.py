@@ -33,7 +33,7 @@ def draw(path: Path, results: list[dict[str, Any]]) -> bool:
             text = f"live split, {label}" if live else name
             left.plot(seconds, drawn, label=text, color=COLOURS[label], linewidth=1.2, zorder=3 if live else 2)
     left.set_yscale("log")
-    left.set_xlabel("seconds since the wish, by when a tuple was due")
+    left.set_xlabel("seconds since the request, by when a tuple was due")
     left.set_ylabel("largest latency, ms")
     left.set_title(f"1 -> 2, {shown['title']}", fontsize=10)
     left.legend(fontsize=8)

@@ -47,7 +47,7 @@ class _Driven(Session):
 
 
 class _Changes:
-    """Wishes for changes, each so many seconds after the end of the one before."""
+    """Requests for changes, each so many seconds after the end of the one before."""
 
     def __init__(
         self, folder: Path, apart: float, kinds: tuple[str, ...] = KINDS, longest: float = LONGEST, tail: float = TAIL
@@ -83,7 +83,7 @@ class _Changes:
 
 
 def start(folder: Path) -> float:
-    """When the measured part began, or will; 0.0 before that is known."""
+    """Return when the measured part began, or will; 0.0 before that is known."""
     try:
         return float(json.loads((folder / "offered.json").read_text())["start"])
     except (OSError, ValueError):

@@ -34,7 +34,7 @@ def drawn(keys: int) -> list[int]:
 
 
 class Schedule:
-    """What is offered when: each key once as fast as it is taken, a rest, then drawn keys at a rate.
+    """The load: each key once as fast as it is taken, a rest, then drawn keys at a rate.
 
     Open loop, as `esault.sources.Paced`; but the schedule goes on over a restart, so that what was due while nothing ran
     is late, as it would be for a user. `rate` 0: as fast as it is taken.
@@ -57,7 +57,7 @@ class Schedule:
         self.path.write_text(json.dumps({"next": self.next, "start": self.start, "keys": self.keys, "rate": self.rate}))
 
     def due(self) -> float:
-        """When the next tuple is due."""
+        """Return when the next tuple is due."""
         return self.start + (self.next - self.keys) / self.rate
 
     def take(self, most: int, now: float) -> list[tuple[str, int]] | None:

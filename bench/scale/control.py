@@ -108,7 +108,7 @@ class SimulatedRun:
                 self._answer()
 
     def packed(self) -> int:
-        """Bytes of all letters since the last call."""
+        """Bytes of all messages since the last call."""
         found, self.bytes = self.bytes, 0
         return found
 
@@ -126,7 +126,7 @@ class SimulatedRun:
                 driver.handle(waiting.popleft(), self.now)
         driver.deliver(self.now)
 
-    #: whether letters are packed, to know how long they are
+    #: whether messages are packed, to know how long they are
     weigh = False
 
     @staticmethod

@@ -67,7 +67,7 @@ def _route(table: OutputTable) -> KeyRoute:
 
 
 def _message(table: OutputTable) -> Messages:
-    """The table as its senders get it, in their letter."""
+    """The table as its senders get it, in their message."""
     version, pairs = table.snapshot()
     folder = "ipc:///tmp/esault-1000/20260101-000000-0123456789ab"
     peers = {owner: (f"{folder}/{owner}.data", f"{folder}/{owner}.express", 7) for owner in table.owners()}

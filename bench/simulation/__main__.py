@@ -46,7 +46,7 @@ def simulate(seed: int, seconds: float, tell: Any = None) -> tuple[Simulation, s
 
 
 def attempt(seed: int, seconds: float) -> tuple[int, Counter[str], str]:
-    """What happened with a seed, and what was wrong."""
+    """Return what happened with a seed, and what was wrong."""
     simulation, wrong = simulate(seed, seconds)
     counts = simulation.history.counts
     counts["failed" if wrong else "scenarios"] += 1

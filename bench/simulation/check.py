@@ -75,7 +75,7 @@ def _check_tally(simulation: Simulation, exactly: bool) -> None:
 
 
 def _names(rows: list[tuple[Any, Any]]) -> list[str]:
-    """What says which row it is, whatever the state was that it met; rows of `finish` are left out."""
+    """Return what says which row it is, whatever the state was that it met; rows of `finish` are left out."""
     found = []
     for key, value in rows:
         if isinstance(value, str):

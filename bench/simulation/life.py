@@ -1,6 +1,8 @@
 """One command's run in a simulation: the driver, the machines, and what goes between them.
 
 The cores are those of the engine; what is of `esault.runtime` alone (threads, sockets, forks) has a stand-in here that does as it does.
+
+It is one module of over 300 lines: each kind of message passes between driver and machines here.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ class Life:
         return EPOCH + self.events.now + self.offset(AT)
 
     def offset(self, machine: str) -> float:
-        """How far a machine's clock is ahead."""
+        """Return how far a machine's clock is ahead."""
         return self.simulation.offsets.get(machine, 0.0)
 
     def tell(self, text: str) -> None:

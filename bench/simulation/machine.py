@@ -196,7 +196,7 @@ class Machine:
         self.say(Exited(incarnation, why))
 
     def kill(self, incarnation: int, why: str) -> None:
-        """Somebody kills a process here."""
+        """Kill a process here."""
         self._gone(incarnation, why)
 
     def left(self, process: Process) -> None:

@@ -40,7 +40,7 @@ class Network:
         """Return how long the next message takes."""
         seconds = self._order.uniform(*(NEAR if source == target else FAR))
         if self._order.random() < 0.002:
-            seconds += self._order.uniform(0.01, 0.3)  # it was lost and sent again, or nobody had the processor
+            seconds += self._order.uniform(0.01, 0.3)  # it was lost and sent again, or no process of it had a processor
         return seconds * self.slowness
 
     def cut(self, source: str, target: str) -> None:
@@ -155,7 +155,7 @@ class DataLink:
         if len(self._channel) + len(self._queue) >= CAPACITY:
             self._refused = True
             return False
-        if self._inlet is None:  # nobody is there: what is sent is never read
+        if self._inlet is None:  # none is there: what is sent is never read
             self._queue.append(frame)
         else:
             self._channel.put(self._arrive, frame)

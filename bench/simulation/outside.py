@@ -51,7 +51,7 @@ class Paced(Spout[Any, Any]):
 
 
 class Table:
-    """What a sink writes to: rows are prepared, then committed; all of it is durable."""
+    """A place that a sink writes to: rows are prepared, then committed; all of it is durable."""
 
     def __init__(self, name: str, kind: str, outside: Outside) -> None:
         self.name, self.kind, self.outside = name, kind, outside
@@ -107,7 +107,7 @@ class Outside:
 
 
 class _TableSink(Sink):
-    """What all sinks of tables have in common: rows are staged in memory until `prepare`."""
+    """The base of all sinks of tables: rows are staged in memory until `prepare`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table

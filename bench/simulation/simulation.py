@@ -243,7 +243,7 @@ class Simulation:
         self.life.heal(source, target)
 
     def power_off(self, machine: Machine, seconds: float) -> None:
-        """All there is gone at once, and nobody says so."""
+        """All there is gone at once, and no message says so."""
         self.down_until[machine.name] = self.events.now + seconds
         machine.over = True
         for process in list(machine.processes.values()):

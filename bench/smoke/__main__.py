@@ -97,7 +97,7 @@ def _says(
     baseline: Mapping[str, Any] | None,
     machine: Mapping[str, Any],
 ) -> list[str]:
-    """What is lost and where it grew; what is better."""
+    """Return what is lost and where it grew; what is better."""
     text = []
     for line in lines:
         if not line.failed:

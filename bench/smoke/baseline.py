@@ -44,7 +44,7 @@ class Line:
 
     @property
     def failed(self) -> bool:
-        """Whether this fails the whole."""
+        """Return whether this fails the whole."""
         return self.verdict in ("LOSS", "NEW")
 
 

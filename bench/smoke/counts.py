@@ -118,7 +118,7 @@ class Bytecodes:
 
 
 def _stepper() -> tuple[Any, Any]:
-    """What is called for each bytecode, and what says for how many it was."""
+    """Return what is called for each bytecode, and what says for how many it was."""
     n = 0
 
     def stepped(frame: FrameType, event: str, argument: Any) -> Any:

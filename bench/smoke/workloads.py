@@ -37,9 +37,9 @@ CHECKPOINTS = replace(SMALL, delivery="eo")
 
 
 class InTurn(random.Random):
-    """In place of the order of events that LocalRuntime draws: everybody has his turn, and takes as much as he may.
+    """In place of the order of events that LocalRuntime draws: each process has its turn, and takes as much as it may.
 
-    A draw more or less would change the whole order, and with it how often somebody looks in vain.
+    A draw more or less would change the whole order, and with it how often a process looks in vain.
     """
 
     def random(self) -> float:
@@ -96,12 +96,12 @@ class Workload:
 
     @property
     def tuples(self) -> int:
-        """What the counts are divided by."""
+        """Return what the counts are divided by."""
         return self.more * self.each
 
     @property
     def missing(self) -> str | None:
-        """Why it cannot run here; None where it can."""
+        """Return why it cannot run here; None where it can."""
         return missing(self.needs) if self.needs else None
 
     def rows(self, n: int) -> list[Any]:

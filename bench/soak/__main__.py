@@ -51,7 +51,7 @@ ALLOWED = {"rss": (1.10, 8 << 20), "descriptors": (1.05, 4), "threads": (1.05, 2
 
 
 class Looks:
-    """What was held, each time that it was looked at."""
+    """The memory and files that were held, each time that they were looked at."""
 
     def __init__(self) -> None:
         #: (who, what) -> (seconds since the start, how much) of each look

@@ -192,7 +192,7 @@ class Trial:
         }
 
     def _do(self, kind: str) -> bool:
-        """Have it happen; whether there was anybody for it."""
+        """Have it happen; whether there was a process for it."""
         cluster, worker = self.cluster, self.order.choice(self.cluster.names)
         if kind == "the Pythons of an executor":
             return cluster.kill_pythons(worker)

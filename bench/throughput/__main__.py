@@ -34,7 +34,7 @@ Peers = dict[str, Found | str]
 
 
 def _call(engine: Engine, what: str, load: Load, peers: Peers) -> Command | str:
-    """How to run an engine on its share of the load, or why it cannot be."""
+    """Return how to run an engine on its share of the load, or why it cannot be."""
     python = {}
     if engine.group in PEERS:
         found = peers[engine.group]

@@ -54,7 +54,7 @@ class Load:
         return replace(self, passes=passes, **sizes)
 
     def final(self) -> dict[str, int]:
-        """What is counted in the end, by key, whatever updates come before."""
+        """Return what is counted in the end, by key, whatever updates come before."""
         return final(read(str(self.path)), self.passes)
 
     def facts(self) -> dict[str, Any]:

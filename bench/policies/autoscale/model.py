@@ -103,7 +103,7 @@ def decide(
 
 @dataclass
 class Figures:
-    """What a run gave. Latencies in seconds, by the instant at which the tuple was done."""
+    """The figures of a run. Latencies in seconds, by the instant at which the tuple was done."""
 
     latencies: list[tuple[float, float]] = field(default_factory=list)
     #: tuples that were not done in time, each emission counted
@@ -129,7 +129,7 @@ class Figures:
 
     @property
     def last_on_time(self) -> float:
-        """When the last tuple was done in time."""
+        """Return when the last tuple was done in time."""
         return max((t for t, _ in self.latencies), default=0.0)
 
 

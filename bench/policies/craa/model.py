@@ -3,6 +3,8 @@
 What an operator emits in one window reaches the next in the window after it. `craa`, `threshold` and `kalman` are readings of the
 paper of their own, which share no code with the engine's policies; `run` takes either, so that they can be held against each
 other. Rates are tuples a second, buffers tuples; a window lasts `SECONDS`.
+
+It is one module of over 300 lines: the equations of a window follow one another here.
 """
 
 from __future__ import annotations
@@ -165,7 +167,7 @@ class Judge(Protocol):
     avoided: dict[str, int]
 
     def __call__(self, measured: Mapping[str, Measured]) -> tuple[dict[str, int], dict[str, float]]:
-        """What was measured in the window that ended."""
+        """Return what was measured in the window that ended."""
         ...
 
 

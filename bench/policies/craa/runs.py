@@ -48,7 +48,7 @@ class Steered:
         return changes, {a.unit: a.rate for a in actions if isinstance(a, Throttle)}
 
     def view(self, measured: Mapping[str, Measured]) -> RunView:
-        """What the policy reads."""
+        """Return what the policy reads."""
         start, self._windows = self._windows * SECONDS, self._windows + 1
         came = measured[CHAIN[0]].arrivals * SECONDS
         end = start + SECONDS

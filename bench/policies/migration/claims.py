@@ -17,7 +17,7 @@ STABLE, STABLE_RANDOM, STABLE_BASE = (4, 5, 6), 11, 13
 
 
 class Verdict(NamedTuple):
-    """What came out."""
+    """The outcome of a claim."""
 
     text: str
     holds: bool

@@ -62,7 +62,7 @@ def rate(t: float, worker: int, varied: bool = True, ramp: float = 10.0) -> floa
 
 
 def share(wanted: Mapping[int, float], capacity: float) -> dict[int, float]:
-    """Max-min fair: nobody gets more than wanted, and who gets less gets as much as anybody."""
+    """Max-min fair: none gets more than it wants, and one that gets less gets as much as any."""
     got: dict[int, float] = {}
     left, rest = capacity, sorted(wanted, key=lambda i: wanted[i])
     while rest:
@@ -88,7 +88,7 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class Look:
-    """What is known at the end of a second."""
+    """The measurements at the end of a second."""
 
     now: float
     reports: Mapping[Replica, Report]
@@ -105,7 +105,7 @@ class Decider(Protocol):
     """Says which copies go where, every second."""
 
     def __call__(self, look: Look) -> list[tuple[Replica, int]]:
-        """What to begin now."""
+        """Return what to begin now."""
         ...
 
 
@@ -207,7 +207,7 @@ def _rates(varied: bool) -> Any:
 
 
 def _shared(wanted: Any, node_of: Any) -> Any:
-    """What each copy gets of its node in a step; only nodes that are full have anything to share."""
+    """Return what each copy gets of its node in a step; only nodes that are full have anything to share."""
     got = wanted.copy()
     for node in np.flatnonzero(np.bincount(node_of, wanted, len(NODES)) > CORES * STEP):
         here = {int(i): float(wanted[i]) for i in np.flatnonzero(node_of == node)}

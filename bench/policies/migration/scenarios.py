@@ -61,7 +61,7 @@ class Measured:
         return [gain(self.mean(s, figure), self.mean(base, figure)) for s in scenarios]
 
     def overlap(self, figure: str, a: int, b: int) -> bool:
-        """Whether the ranges over the seeds do."""
+        """Return whether the ranges over the seeds do."""
         one, other = self.all(a, figure), self.all(b, figure)
         return min(one) <= max(other) and min(other) <= max(one)
 

@@ -122,7 +122,7 @@ class Q3:
         return bool(row[3] < DAY) if row[0] == "o" else bool(row[4] > DAY)
 
     def on(self, row: tuple[Any, ...]) -> list[Any]:
-        """What this row adds to the join: (order, revenue so far)."""
+        """Return what this row adds to the join: (order, revenue so far)."""
         if row[0] == "c":
             self.customers.add(row[1])
             return [out for order in self.of_customer[row[1]] for out in self._order(order)]

@@ -33,7 +33,7 @@ SYSTEMS = ("fixed A", "fixed C", "fixed B", "switch", "literal", "always", "budg
 
 @dataclass
 class StoppingRun:
-    """What happened."""
+    """The figures of a stop."""
 
     passed: list[Passed] = field(default_factory=list)
     #: slices in the order in which they were processed: (window, slice, pipeline within the window)

@@ -1,4 +1,4 @@
-"""The cores of a host that is modelled: so many events at a time are worked on there, whoever works on them, and nobody burns a cycle.
+"""The cores of a host that is modelled: so many events at a time are worked on there, and no cycle is burnt.
 
 A semaphore whose permits are times. A file of the host holds for each core until when it is taken. Who wants to
 work takes the core that is free first, books it from then on for as long as the work lasts, and sleeps until that is over. So
@@ -25,7 +25,7 @@ class Cores:
         self._format = struct.Struct(f"{cores}d")
 
     def book(self, now: float, seconds: float) -> float:
-        """When work of so many seconds will be over that could begin now; `now` on a clock that all hosts share."""
+        """Return when work of so many seconds will be over that could begin now; `now` on a clock that all hosts share."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             written = os.pread(self._file, self._format.size, 0)

@@ -31,7 +31,7 @@ Done = list[tuple[int, float, float]]
 
 @dataclass(frozen=True)
 class Shape:
-    """How large the experiment is."""
+    """The size of the experiment."""
 
     #: times are divided by this
     speed: float = 10.0

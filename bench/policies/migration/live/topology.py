@@ -89,7 +89,7 @@ class Events(Spout):
         return rows
 
     def position(self) -> int:
-        """How many were read."""
+        """Return how many were read."""
         return self._next
 
     def seek(self, position: int) -> None:
