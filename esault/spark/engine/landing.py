@@ -12,15 +12,41 @@ from esault.flow.operators.user_error import UserError
 from esault.flow.send.sink_call import call_sink, waited
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.spark.engine.job import Job
+from esault.spark.engine.layout import Layout
 from esault.spark.engine.worker_error import WorkerError
 from esault.topology.context import Context, logger_of
+from esault.topology.plan import Plan
 from esault.topology.sink import Sink
 
-__all__ = ["Landing"]
+__all__ = ["Landing", "last_sinks", "sinks_remain"]
+
+
+def last_sinks(plan: Plan, layout: Layout, root: str) -> dict[str, Sink]:
+    """Return the sinks, by name, that a task of this unit writes itself, and no stage behind it.
+
+    The unit is of the last level: behind it no stage begins, so what it has written is not computed again once the driver has
+    heard of it. And no other unit's rows go there: of a partition a sink is told once what is prepared.
+    """
+    if not layout.levels or root not in layout.levels[-1]:
+        return {}
+    roots: dict[str, set[str]] = {}
+    reached: dict[str, set[str]] = {}
+    for name, unit in plan.units.items():  # senders come first
+        senders = plan.senders(name) if layout.inlined(name) else ()
+        roots[name] = set().union(*(roots[sender] for sender in senders)) if senders else {name}
+        for sink in unit.sinks:
+            reached.setdefault(sink.name, set()).update(roots[name])
+    return {s.name: s.sink for s in plan.sinks if reached[s.name] == {root} and not s.sink.collects}
+
+
+def sinks_remain(plan: Plan, layout: Layout) -> bool:
+    """Return whether any sink is written by no task itself, so that it takes a stage behind the last one."""
+    written = {name for unit in (layout.levels or [()])[-1] for name in last_sinks(plan, layout, unit)}
+    return any(s.name not in written and not s.sink.collects for s in plan.sinks)
 
 
 class Landing:
-    """The sinks of one partition of one batch; on the driver, those that collect. Raises WorkerError."""
+    """The sinks of one partition of one batch, or of one task; on the driver, those that collect. Raises WorkerError."""
 
     def __init__(self, job: Job, partition: int, sinks: Mapping[str, Sink]) -> None:
         self._job = job

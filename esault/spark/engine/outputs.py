@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from esault.spark.engine.runner import Runner
     from esault.spark.engine.runners import Runners
 
-__all__ = ["Inlined", "Passing"]
+__all__ = ["Inlined", "Passing", "Written"]
 
 
 class Inlined:
@@ -51,3 +51,17 @@ class Passing:
         if port is None:
             port = self._ports[place] = self._runners.outbox.port(self._unit, passing[place], self._sink)
         port.write(lineage, keys, values, ids, now)
+
+
+class Written:
+    """A sink writer: its rows are written here, in the process that they come from."""
+
+    def __init__(self, runners: Runners, sink: str, takes_arrays: bool) -> None:
+        self._runners = runners
+        self._sink = sink
+        self.takes_arrays = takes_arrays
+
+    def write(self, lineage: Lineage, keys: Any, values: Any, ids: Sequence[str] | None, now: float) -> None:
+        landing = self._runners.landing
+        assert landing is not None
+        landing.write(self._sink, ((0, lineage.due, keys, values, ids),))

@@ -40,8 +40,10 @@ class Level(StatefulProcessor):  # type: ignore[misc]
         self._job.plan()
         settle_garbage()
         unit, task = task_of
-        partition = TaskContext.get().partitionId()
-        for group, frame in run_task(self._job, unit, task, partition, [bytes(row[1]) for row in rows], self._store):
+        context = TaskContext.get()
+        epoch = self._job.first + int(context.getLocalProperty("streaming.sql.batchId"))
+        frames = [bytes(row[1]) for row in rows]
+        for group, frame in run_task(self._job, unit, task, context.partitionId(), epoch, frames, self._store):
             yield Row(g=group, f=frame)
 
     def close(self) -> None:

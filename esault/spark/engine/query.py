@@ -21,14 +21,14 @@ from esault.spark.engine.dead_letters import write_dead_letters
 from esault.spark.engine.frames import COUNTS, DATA, DEAD, HANDLE, in_order
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
-from esault.spark.engine.landing import Landing
+from esault.spark.engine.landing import Landing, sinks_remain
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.timings import seconds_of, take_times
 from esault.spark.engine.worker_error import WorkerError
 from esault.spark.master import is_cluster
 from esault.spark.settings import settings
 from esault.spark.spark_path import SparkPlace
-from esault.topology.plan import SinkPlan
+from esault.topology.plan import Plan, SinkPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -213,7 +213,7 @@ class Epochs:
             self.in_thread(partial(commit_for_run, name, self._sinks[name], [(epoch, handle)], self.background))
 
 
-def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, epochs: Epochs) -> Any:
+def start(spark: SparkSession, job: Job, plan: Plan, folder: Path, checkpoint: SparkPlace, epochs: Epochs) -> Any:
     """Start the query: a batch begins as soon as there is a newer offset, and none is computed."""
     from esault.spark.engine.processor import Level
     from esault.spark.engine.source import SCHEMA, stream
@@ -223,7 +223,8 @@ def start(spark: SparkSession, job: Job, folder: Path, checkpoint: SparkPlace, e
     rows = stream(spark, job, folder, max(layout.partitions, spark.sparkContext.defaultParallelism))
     for units in layout.levels:
         rows = rows.groupBy("g").transformWithState(Level(job, units), SCHEMA, "append", "none")
-    rows = rows.mapInArrow(sink_stage(job), SCHEMA)
+    if sinks_remain(plan, layout):
+        rows = rows.mapInArrow(sink_stage(job), SCHEMA)
     writer = rows.writeStream.foreachBatch(epochs.batch).outputMode("append")
     writer = writer.option("checkpointLocation", checkpoint.resolve().as_uri()).queryName(f"esault {job.run}")
     return writer.start()

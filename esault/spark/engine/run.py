@@ -289,7 +289,7 @@ class _Life:
 
     def _query(self) -> Any:
         with self._workers.chosen():
-            return query.start(self._spark, self._job, self._folder, self._kept.checkpoint, self._epochs)
+            return query.start(self._spark, self._job, self._plan, self._folder, self._kept.checkpoint, self._epochs)
 
     def _watch(self, running: Any) -> None:
         """Until it is over, one way or another."""

@@ -27,7 +27,7 @@ from esault.payload.column import PLAIN_TYPES, plain
 from esault.routing.table import OutputTable
 from esault.spark.engine.combining import Combining, combines_of, without_combine
 from esault.spark.engine.event_time import Heard
-from esault.spark.engine.outputs import Inlined, Passing
+from esault.spark.engine.outputs import Inlined, Passing, Written
 from esault.spark.engine.tally import Count
 from esault.spark.engine.worker_error import WorkerError
 from esault.topology.context import Context, logger_of
@@ -132,6 +132,8 @@ class Runner:
     # ways out --------------------------------------------------------------------------------------
 
     def _sink(self, sink: SinkPlan) -> Any:
+        if sink.name in self._runners.sinks:
+            return Written(self._runners, sink.name, sink.sink.takes_arrays)
         return Passing(self._runners, self.plan.name, sink.name)
 
     def _clock(self, step: Step) -> Clock:

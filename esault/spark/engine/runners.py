@@ -11,8 +11,9 @@ from esault.payload.codec import Codec
 from esault.spark.engine.async_runner import AsyncRunner
 from esault.spark.engine.dead_letters import DeadLetterBox
 from esault.spark.engine.event_time import SILENT, Heard, way
-from esault.spark.engine.frames import Outbox
+from esault.spark.engine.frames import HANDLE, Outbox
 from esault.spark.engine.job import Job
+from esault.spark.engine.landing import Landing, last_sinks
 from esault.spark.engine.runner import Runner
 from esault.topology.plan import Plan
 
@@ -31,6 +32,9 @@ class Runners:
         self._part = part
         self._members: dict[str, Runner] = {}
         self._dead_letters: dict[str, DeadLetterBox] = {}
+        #: sinks that are written here, by name, and those of this batch
+        self.sinks = last_sinks(self.plan, job.layout, root)
+        self.landing: Landing | None = None
         #: who sends in this batch, from which of its rows on, and how many dead letters there were
         self._place, self._dead = "", 0
         #: the partition in which it is at work
@@ -43,10 +47,18 @@ class Runners:
         """A batch begins; what is sent follows from it alone. `base`: place of its first frame among those of the sender."""
         self.partition, self.now = partition, now
         self._place, self._dead = f"{sender} {base}", 0
+        self.landing = Landing(self.job, partition, self.sinks) if self.sinks else None
         self.outbox.begin(sender, base, now)
         turn = crc32(f"{sender} {base} {now}".encode())
         for runner in self._members.values():
             runner.begin(turn)
+
+    def land(self, epoch: int) -> None:
+        """All rows of the batch are on their way, and what sinks were written here is prepared. Raises WorkerError."""
+        self.settle()
+        landing, self.landing = self.landing, None
+        for sink, handle in landing.prepare(epoch) if landing is not None else ():
+            self.send((HANDLE, sink, self.codec.pack_value(handle)))
 
     def member(self, name: str) -> Runner:
         """The runner of a unit here, which is made if need be."""
@@ -64,10 +76,10 @@ class Runners:
         """Return the box for dead letters of this path."""
         found = self._dead_letters.get(path or "")
         if found is None:
-            found = self._dead_letters[path or ""] = DeadLetterBox(path or "", self._send, self._next_dead_letter)
+            found = self._dead_letters[path or ""] = DeadLetterBox(path or "", self.send, self._next_dead_letter)
         return found
 
-    def _send(self, frame: Any) -> None:
+    def send(self, frame: Any) -> None:
         """Send what the driver is to have."""
         passing = self.job.layout.passing
         self.outbox.put(passing[self.partition % len(passing)], frame)

@@ -48,7 +48,9 @@ MOST_PIECES = 64
 _HERE: dict[tuple[str, str, int], tuple[str, Task]] = {}
 
 
-def run_task(job: Job, unit: str, number: int, partition: int, frames: list[bytes], store: Store) -> Iterator[Sealed]:
+def run_task(
+    job: Job, unit: str, number: int, partition: int, epoch: int, frames: list[bytes], store: Store
+) -> Iterator[Sealed]:
     """Process a batch of a task; gives what it sends. Raises WorkerError."""
     place = (job.run, unit, number)
     head = store.head()
@@ -65,14 +67,14 @@ def run_task(job: Job, unit: str, number: int, partition: int, frames: list[byte
         elif unit in job.seeds:
             task.begin_with(Seeds(seed_folder(job.seed_dir), task.unit, job.seeds[unit]))
     try:
-        yield from _batch(task, place, partition, frames, store)
+        yield from _batch(task, place, partition, epoch, frames, store)
     except BaseException:
         task.runners.let_go()
         raise
 
 
 def _batch(
-    task: Task, place: tuple[str, str, int], partition: int, frames: list[bytes], store: Store
+    task: Task, place: tuple[str, str, int], partition: int, epoch: int, frames: list[bytes], store: Store
 ) -> Iterator[Sealed]:
     runners, (_, unit, number) = task.runners, place
     began = time.monotonic()
@@ -88,10 +90,9 @@ def _batch(
         elif is_between(frame) and task.unit.concurrency is None:  # else calls of earlier rows may be open
             yield from task.advance(between=True)
         yield from outbox.pop_sealed()
-    runners.settle()
+    runners.land(epoch)
     head = task.keep(store)
-    passing = runners.job.layout.passing
-    outbox.put(passing[partition % len(passing)], (COUNTS, runners.counts(), {}, False))
+    runners.send((COUNTS, runners.counts(), {}, False))
     yield from outbox.pop_sealed(flush=True)
     leave_times(runners.job.shared, runners.times(), unit, time.monotonic() - began)
     if not head[5]:

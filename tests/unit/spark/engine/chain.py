@@ -151,7 +151,8 @@ class Chain:
             for group, frames_of in groups.items():
                 unit, number = layout.tasks_by_group[group]
                 partition = partition_of(group, layout.partitions)
-                rows += list(task.run_task(self.job, unit, number, partition, frames_of, self.stores[unit, number]))
+                store = self.stores[unit, number]
+                rows += list(task.run_task(self.job, unit, number, partition, self.epoch, frames_of, store))
         by_partition: dict[int, list[bytes]] = defaultdict(list)
         for group, frame in rows:
             by_partition[partition_of(group, layout.partitions)].append(frame)

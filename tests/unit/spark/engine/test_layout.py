@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from esault import BatchBolt, Bolt, Topology, TopologyError, UsageError, by_key, dead_letter, shuffle, single
 from esault.messages.settings import Settings
+from esault.sinks import Collect, JsonLines
 from esault.sources import Directory, Items, MicroBatches
 from esault.spark.engine.adapted import adapted, notices
+from esault.spark.engine.landing import last_sinks, sinks_remain
 from esault.spark.engine.layout import Layout, lay_out, partition_of
 from esault.spark.engine.refusals import check_options, check_topology, refusals
 from esault.spark.engine.statefulness import stateless
@@ -69,6 +72,45 @@ class Plain(Bolt):
 class Late(Bolt):
     def process(self, key, value):
         self.last = value
+
+
+def written(t: Topology) -> tuple[dict[str, set[str]], bool]:
+    """Unit with state -> the sinks that its tasks write; whether others remain."""
+    plan = adapted(t)
+    layout = lay_out(plan, {}, 2)
+    return {unit: set(last_sinks(plan, layout, unit)) for unit in layout.tasks}, sinks_remain(plan, layout)
+
+
+def test_tasks_of_the_last_level_write_the_sinks_that_only_they_have_rows_for(tmp_path: Path) -> None:
+    def begun() -> tuple[Topology, Any, Any]:
+        t = Topology("sinks")
+        numbers = t.spout("numbers", Items([(1, 1)]))
+        return t, numbers, numbers.bolt("first", Late, by_key())
+
+    def sink(name: str) -> JsonLines:
+        return JsonLines(tmp_path / f"{name}.jsonl")
+
+    t, numbers, first = begun()
+    first.bolt("plain", Plain, shuffle()).sink("behind", sink("behind"))
+    first.sink("at", sink("at"))
+    assert written(t) == ({"first": {"behind", "at"}}, False)
+
+    t, numbers, first = begun()
+    first.sink("early", sink("early"))  # what is written here may be computed again for `last`
+    first.bolt("last", Late, single()).sink("late", sink("late"))
+    assert written(t) == ({"first": set(), "last": {"late"}}, True)
+
+    t, numbers, first = begun()
+    t.bolt("both", Plain, {numbers: shuffle(), first: shuffle()}).sink("mixed", sink("mixed"))
+    assert written(t) == ({"first": set()}, True)
+
+    t, numbers, first = begun()
+    first.sink("here", Collect())
+    assert written(t) == ({"first": set()}, False)
+
+    t = Topology("without")
+    t.spout("numbers", Items([(1, 1)])).sink("only", sink("only"))
+    assert written(t) == ({}, True)
 
 
 class Nested(Bolt):

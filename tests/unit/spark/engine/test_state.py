@@ -204,7 +204,9 @@ def test_each_worker_settles_its_garbage(tmp_path: Path, monkeypatch: pytest.Mon
     else:
         level = processor.Level(it.job, ("count",))
         level._store = it.stores["count", 0]
-        monkeypatch.setattr("pyspark.TaskContext.get", lambda: SimpleNamespace(partitionId=lambda: 0))
+        monkeypatch.setattr(
+            "pyspark.TaskContext.get", lambda: SimpleNamespace(partitionId=lambda: 0, getLocalProperty=lambda _: "0")
+        )
         pulse = Codec().pack((frames.PULSE, 1.0))
         assert list(level.handleInputRows((it.job.layout.groups["count", 0],), iter([(0, pulse)]), None)) and settled
     it.reading._close()
