@@ -17,6 +17,7 @@
     RedisSink(stream, url)      entries of a stream of Redis (needs esault[redis])
     JsonLines(path)             one JSON object per row, in one file
     Collect()                   rows kept for the caller
+    Print()                     rows in the terminal
 
 Rows appear when they are committed: every 50 ms or 10 000 rows, or with each checkpoint.
 """
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from esault.sinks.delta.sink import DeltaSink
     from esault.sinks.json_lines import JsonLines
     from esault.sinks.parquet import Parquet
+    from esault.sinks.print import Print
     from esault.sinks.spark_table import SparkTable
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "NatsSink",
     "Parquet",
     "PostgresSink",
+    "Print",
     "RabbitMQSink",
     "RabbitMQStreamSink",
     "RedisSink",
@@ -69,6 +72,7 @@ _ELSEWHERE = {
     "read_collected": "esault.sinks.collect",
     "JsonLines": "esault.sinks.json_lines",
     "Parquet": "esault.sinks.parquet",
+    "Print": "esault.sinks.print",
     "SparkTable": "esault.sinks.spark_table",
     "PostgresSink": "esault.connectors.postgres.sink",
     "SseSink": "esault.connectors.http.sse_sink",
