@@ -208,6 +208,7 @@ class Sampler:
         per = 1.0 / length if length > 0 else 0.0
         processed = newest.processed - oldest.processed
         busy = newest.busy - oldest.busy
+        ended = max(0.0, busy - newest.open_busy + oldest.open_busy)
         cpu, cpu_wait, memory, read, written = _usage(source.usages)
         backpressured, lag, growth = _spouting(source.spouting, window)
         return Sample(
@@ -220,7 +221,7 @@ class Sampler:
             emitted=(newest.emitted - oldest.emitted) * per,
             busy=busy * per,
             load_share=share,
-            service=busy / processed if processed > 0 else None,
+            service=ended / processed if processed > 0 else None,
             latency=source.delay,
             backlog=newest.backlog,
             occupancy=newest.occupancy,
@@ -268,6 +269,7 @@ def _totals(source: _Source, at: float) -> Totals:
         emitted=read[2],
         dropped=between(before.dropped, after.dropped),
         busy=read[3],
+        open_busy=between(before.open_busy, after.open_busy),
         waiting=max(0.0, between(before.backlog, after.backlog)) if share <= 1.0 else float(after.backlog),
         lag=None if lag is None else float(lag),
         backpressured=backpressured,

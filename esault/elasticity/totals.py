@@ -23,6 +23,8 @@ class Totals(NamedTuple):
     #: of a spout: seconds in which its window was closed, all parts together
     backpressured: float = 0.0
     width: int = 1
+    #: of `busy`, for tuples that were not over by then
+    open_busy: float = 0.0
 
     def plus(self, other: Totals) -> Totals:
         """Both together."""
@@ -37,6 +39,7 @@ class Totals(NamedTuple):
             sum(lags) if lags else None,
             self.backpressured + other.backpressured,
             self.width + other.width,
+            self.open_busy + other.open_busy,
         )
 
     def since(self, before: Totals, start: float, end: float) -> UnitWindow:
@@ -50,6 +53,7 @@ class Totals(NamedTuple):
             emitted=max(0.0, self.emitted - before.emitted),
             dropped=max(0.0, self.dropped - before.dropped),
             busy=max(0.0, self.busy - before.busy),
+            opened=self.open_busy - before.open_busy,
             waiting_before=before.waiting,
             waiting=self.waiting,
             width=self.width,

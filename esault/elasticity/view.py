@@ -108,6 +108,8 @@ class UnitWindow:
     waiting: float = 0.0
     #: sub-units at the end
     width: int = 1
+    #: of `busy`, for tuples that are not over at its end, less what was so at its start: many calls may be open at once
+    opened: float = field(default=0.0, kw_only=True)
     #: of a spout: tuples due and not read at the start and at the end; None where it cannot be known
     lag_before: float | None = None
     lag: float | None = None
@@ -122,7 +124,12 @@ class UnitWindow:
     @property
     def service(self) -> float | None:
         """Mean seconds that one tuple takes one sub-unit, without waiting; None when none was processed."""
-        return self.busy / self.processed if self.processed > 0 else None
+        return self.ended / self.processed if self.processed > 0 else None
+
+    @property
+    def ended(self) -> float:
+        """Seconds of processing of the tuples that were over in it; all sub-units together."""
+        return max(0.0, self.busy - self.opened)
 
     @property
     def offered(self) -> float:

@@ -34,6 +34,8 @@ class Counters(NamedTuple):
     occupancy: float = 0.0
     #: of the arrivals, tuples that came when a bounded inbox was full
     dropped: int = 0
+    #: of `busy`, seconds that went into tuples which are not over, now: calls of `async def process` that are open
+    open_busy: float = 0.0
 
 
 class ProbeReading(NamedTuple):

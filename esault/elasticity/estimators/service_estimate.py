@@ -35,19 +35,27 @@ class ServiceEstimate:
         self._spent: deque[tuple[float, float]] = deque()
 
     def add(
-        self, processed: float, emitted: float, busy: float, seconds: float, width: int = 1, overhead: float = 1.0
+        self,
+        processed: float,
+        emitted: float,
+        busy: float,
+        seconds: float,
+        width: int = 1,
+        overhead: float = 1.0,
+        opened: float = 0.0,
     ) -> None:
         """Add a window of so many seconds: tuples, and seconds of processing of all its `width` sub-units together.
 
-        `overhead`: useful time over time of processing, 1 or more.
+        `overhead`: useful time over time of processing, 1 or more. `opened`: of that time, for tuples that are not over at its end,
+        less what was so at its start. Where hundreds of calls are open, a second of them has few that ended.
         """
         self._spend(seconds, busy / max(1, width))
         self._processed += processed
         self._emitted += emitted
-        self._busy += busy
+        self._busy += busy - opened
         if self._processed < 1.0 or (self._processed < FEWEST and self._busy < LONG):
             return
-        service = max(SHORTEST, self._busy / self._processed * overhead)
+        service = max(SHORTEST, max(0.0, self._busy) / self._processed * overhead)
         selectivity = self._emitted / self._processed
         if self.service is None:
             self.service, self.selectivity = service, selectivity

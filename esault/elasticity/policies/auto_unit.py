@@ -61,7 +61,7 @@ class AutoUnit:
     def measure(self, unit: UnitView, window: UnitWindow, sent: float, useful: float, overhead: float) -> None:
         """Add a window. `sent`: tuples that senders emitted in it; `useful`: share of its time; `overhead`: over time of processing."""
         cost, width = self.cost, max(1, window.width)
-        cost.add(window.processed, window.emitted, window.busy, window.seconds, width, overhead)
+        cost.add(window.processed, window.emitted, window.busy, window.seconds, width, overhead, window.opened)
         self.late.max_latency = max(self.quick, PROBED * (cost.service or 0.0))
         self.unanswered.observe(unit.samples, window.end)
         self.open = max(0.0, self.open + sent - window.processed) if cost.service is None else 0.0

@@ -129,7 +129,7 @@ class Autoscale:
         assert window is not None
         more = due(view.units, unit) if self.count_due else None
         operator.arrivals.append((window.end, window.arrivals + (more.arrivals if more else 0.0)))
-        operator.busy += window.busy
+        operator.busy += window.ended
         operator.processed += window.processed
         operator.waiting = window.waiting + (more.waiting if more else 0.0)
 

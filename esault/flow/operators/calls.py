@@ -31,6 +31,7 @@ class Call:
     __slots__ = (
         "alone",
         "batch",
+        "began",
         "emitted",
         "followed",
         "hook",
@@ -86,6 +87,8 @@ class Call:
         self.followed = False
         #: in the order in which they were added
         self.number = 0
+        #: seconds, by the clock of who began it
+        self.began = 0.0
 
 
 class Calls:

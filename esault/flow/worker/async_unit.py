@@ -70,6 +70,8 @@ class AsyncSubUnit(BoltSubUnit):
         #: tuples whose calls have begun, and up to when `busy` was counted
         self._begun = 0
         self._busy_at = environment.clock()
+        #: calls that have begun and whose results were not taken, and when they began, added up
+        self._under_way, self._begun_at = 0, 0.0
         #: when what closes is not waited for any more; None: it does not stop
         self._stop_by: float | None = None
         #: a call may begin where the one before it has ended, within a step of the loop
@@ -79,6 +81,7 @@ class AsyncSubUnit(BoltSubUnit):
         super().__init__(build, plan, environment)
         self.reader.open_batches = self._batches
         self.ending.open_calls = self.calls
+        self.metrics.open_busy = self._open_busy
 
     def _make(self, environment: Environment) -> Operator:
         made = super()._make(environment)
@@ -115,6 +118,7 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _step(self) -> bool:
         """Run what is ready, and calls behind it while nothing stands against that; whether there may be more at once."""
+        self._count_busy(self.clock())
         free = self.rate_limit.cap is None and not self._pausing and self.lifecycle.phase.works
         self._follows = free and not self.outputs.blocked
         more = self.loop.step(LONGEST_STEP)
@@ -161,6 +165,9 @@ class AsyncSubUnit(BoltSubUnit):
                 self.writer.process((call.name,))
             self.reader.backlog -= 1
             self._begun += 1
+        call.began = self._busy_at
+        self._under_way += 1
+        self._begun_at += call.began
         self.loop.start(call.owner.call(call))
 
     def _follow(self, call: Call) -> None:
@@ -192,6 +199,10 @@ class AsyncSubUnit(BoltSubUnit):
         self.metrics.busy += (now - self._busy_at) * self.calls.open / self.calls.most
         self._busy_at = now
 
+    def _open_busy(self) -> float:
+        """Return the part of `busy` that went into calls which are open."""
+        return max(0.0, self._under_way * self._busy_at - self._begun_at) / self.calls.most
+
     # what came of it ---------------------------------------------------------------------------
 
     def _take_results(self, now: float) -> bool:
@@ -212,7 +223,11 @@ class AsyncSubUnit(BoltSubUnit):
             else:
                 self._emit_of_tuples(batch, list(calls), now)
         for call in ended:
+            self._under_way -= 1
+            self._begun_at -= call.began
             self.calls.over(call)
+        if not self._under_way:
+            self._begun_at = 0.0  # what rounding has left
         self._count_taken()
         return True
 

@@ -43,6 +43,8 @@ class Metrics:
         self.tuples_out = 0
         #: seconds of processing
         self.busy = 0.0
+        #: of these, for tuples that are not over; where many are under way at once
+        self.open_busy: Callable[[], float] | None = None
         #: says what the process takes from its host, where the shell can tell
         self.usage: Callable[[], Usage] | None = None
 
@@ -78,6 +80,7 @@ class Metrics:
             reader.waiting,
             reader.occupancy,
             reader.dropped,
+            0.0 if self.open_busy is None else self.open_busy(),
         )
 
     def status(self, counts: SubUnitCounts) -> Status:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esault.elasticity.totals import Totals
 from esault.elasticity.view import UnitWindow
 
 
@@ -46,3 +47,14 @@ def test_it_is_blind_where_it_was_held_back_and_nobody_knows_what_is_due():
     assert of_source(backpressured=0.9).blind
     assert not of_source(backpressured=0.4).blind
     assert not of_source(backpressured=0.9, lag_before=0.0, lag=10.0).blind
+
+
+def test_what_a_tuple_takes_is_counted_by_those_that_are_over():
+    begins = Totals(processed=0, busy=0.0)
+    ramp = Totals(processed=20, busy=4.0, open_busy=3.6)
+    ends = Totals(processed=200, busy=4.0, open_busy=0.0)
+    both = ramp.plus(ramp)
+    assert ramp.since(begins, 0.0, 1.0).service == pytest.approx(0.02)
+    assert ramp.since(begins, 0.0, 1.0).busy == 4.0
+    assert ends.since(ramp, 1.0, 2.0).service == pytest.approx(0.02)
+    assert both.since(begins, 0.0, 1.0).ended == pytest.approx(0.8)

@@ -103,6 +103,25 @@ def test_nothing_follows_while_what_was_emitted_cannot_be_sent(monkeypatch):
     assert local.emitted("worker") == rows
 
 
+def test_what_calls_that_are_open_have_taken_is_told_apart_from_what_ended_ones_took():
+    rows = [(f"k{i}", 1000) for i in range(10)] + [(f"k{i}", 2000) for i in range(10, 16)]
+    local = LocalRuntime(small.through(rows, Sleep, concurrency=20))
+    core = core_of(local)
+    seen = []
+    while core.metrics.tuples_in < len(rows):
+        if not local.step():
+            local.clock.advance(0.05)
+        counters = core.metrics.counters()
+        seen.append(counters)
+        # An ended call took a part of the twenty for its time; so the mean of those that are over is right at all times.
+        tens, sixes = min(counters.processed, 10), max(0, counters.processed - 10)
+        assert counters.busy - counters.open_busy == pytest.approx((tens + 2 * sixes) / 20, abs=0.05)
+    assert max(each.open_busy for each in seen) > 0.4
+    assert core.metrics.counters().open_busy == 0
+    assert core.metrics.busy == pytest.approx(22 / 20, abs=0.05)
+    local.run_until_drained()
+
+
 def test_without_a_key_nothing_is_in_order_and_with_one_it_is():
     rows = [(None, 1 - i / 100) for i in range(20)]
     assert lasted(rows, grouping=shuffle()) == pytest.approx(1, abs=0.01)

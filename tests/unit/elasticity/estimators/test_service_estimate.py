@@ -59,6 +59,24 @@ def test_how_busy_it_is_is_told_over_the_time_of_two_tuples():
     assert cost.busy == pytest.approx(1.0)
 
 
+@given(st.integers(20, 2000), st.sampled_from((0.05, 0.5, 2.0)), st.sampled_from((16, 64, 1024)))
+def test_a_tuple_takes_its_part_of_all_that_may_be_under_way_also_while_the_first_ones_begin(rate, seconds, most):
+    """Calls that take `seconds`, `most` at once: one that begins is counted as busy, and is processed when it is over."""
+    cost, window = ServiceEstimate(), 0.25
+    counted: list[tuple[int, float, float]] = [(0, 0.0, 0.0)]  # processed, busy, of that in those that are under way
+    for look in range(1, 41):
+        now = look * window
+        ages = [now - i / rate for i in range(int(rate * now))]
+        over = sum(age >= seconds for age in ages)
+        under_way = sum(age for age in ages if age < seconds) / most
+        counted.append((over, over * seconds / most + under_way, under_way))
+        (done, busy, opened), (done_now, busy_now, opened_now) = counted[-2:]
+        cost.add(done_now - done, 0, busy_now - busy, window, opened=opened_now - opened)
+        if cost.service is not None:
+            assert cost.service == pytest.approx(seconds / most)
+    assert cost.service is not None
+
+
 def test_how_busy_quick_work_keeps_it_is_that_of_the_newest_window():
     cost = ServiceEstimate()
     cost.add(1000, 0, 1.0, 0.25, width=8)
