@@ -36,11 +36,13 @@ def command(unit: str, n: int, run: str | None) -> None:
         elif answer.get("unchanged"):
             print(f"{chosen.name}, {unit}: has {counted(n, 'sub-unit')} already")
         else:
-            print(
-                f"{chosen.name}, {unit}: {answer['before']} -> {counted(answer['after'], 'sub-unit')} in {answer['seconds']:.2f} s, "
-                f"{counted(answer['moved_keys'], 'key')} moved ({answer['moved_bytes']:,} bytes), no tuple held back longer than "
-                f"{1000 * answer['held']:.1f} ms"
-            )
+            change = f"{answer['before']} -> {counted(answer['after'], 'sub-unit')} in {answer['seconds']:.2f} s"
+            if answer["moved_keys"]:
+                change += (
+                    f", {counted(answer['moved_keys'], 'key')} moved ({answer['moved_bytes']:,} bytes), "
+                    f"no tuple held back longer than {1000 * answer['held']:.1f} ms"
+                )
+            print(f"{chosen.name}, {unit}: {change}")
             if answer.get("watched_by", "none") != "none":
                 print(
                     f"the policy {answer['watched_by']} goes on and may change it again; a run started with --fixed {unit}={n} "

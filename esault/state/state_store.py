@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections.abc import Iterable
 from concurrent.futures import Future
 from pathlib import Path
@@ -15,10 +14,13 @@ from esault.object_store.object_file import in_background
 from esault.object_store.object_path import ObjectPath
 from esault.payload.codec import Codec
 from esault.payload.schema import Schema
+from esault.state.locked_folder import LockedFolder, remove_stale
 from esault.state.piece_file import PieceWriter, read_piece, read_schema
 from esault.state.place import Place
 
 __all__ = ["FileStateStore", "UploadedPiece", "piece_writer"]
+
+_PREFIX = "esault-piece-"
 
 
 class UploadedPiece:
@@ -28,12 +30,12 @@ class UploadedPiece:
         """Raises CheckpointError where nothing can be written."""
         self._path = path
         try:
-            self._folder = tempfile.TemporaryDirectory(prefix="esault-piece-")
+            self._folder = LockedFolder(_PREFIX)
         except OSError as error:
             raise CheckpointError(
                 f"state cannot be written on its way to {path}: {error.strerror or error}; free space, or name another place with TMPDIR"
             ) from error
-        self._file = Path(self._folder.name) / path.name
+        self._file = self._folder.path / path.name
         self._writer = PieceWriter(self._file, base, codec)
         self.add = self._writer.add
 
@@ -45,7 +47,7 @@ class UploadedPiece:
             try:
                 self._path.upload(self._file)
             finally:
-                self._folder.cleanup()
+                self._folder.close()
             return piece
 
         return in_background(put)
@@ -53,7 +55,7 @@ class UploadedPiece:
     def drop(self) -> None:
         """Give it up; nothing stays."""
         self._writer.drop()
-        self._folder.cleanup()
+        self._folder.close()
 
 
 def piece_writer(path: Place, base: bool, codec: Codec) -> PieceWriter | UploadedPiece:
@@ -70,6 +72,8 @@ class FileStateStore:
         self._codec = Codec()
         # In an object store a run that was taken for dead may write beside this one: their names differ.
         self._own = f"-{secrets.token_hex(4)}" if isinstance(path, ObjectPath) else ""
+        if isinstance(path, ObjectPath):
+            remove_stale(_PREFIX)
 
     def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> PieceWriter | UploadedPiece:
         """A file for a sub-unit's part of a checkpoint; `in_flight`: for rows in flight. Raises CheckpointError."""

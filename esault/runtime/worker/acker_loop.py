@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 
 from esault.flow.delivery.ack_server import AckServer
+from esault.flow.worker.garbage import settle_garbage
 from esault.messages.control import AckRouting, Built, Stop
 from esault.runtime.net.inlets import LOOK_EVERY, Inlets
 from esault.runtime.net.links import UnixWire
@@ -30,8 +30,7 @@ class AckerLoop(DataLoop):
         core = AckServer(build.incarnation, build.epoch, build.settings, wire)
         inlets.watch(self._waker.fileno())
         inlets.watch(wire.fileno())
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
+        settle_garbage()
         self.say(Built(build.incarnation, os.getpid(), inlets.data.endpoint, inlets.express.endpoint))
         watch_at = look_at = self.clock()
         while not self.leave:

@@ -22,6 +22,7 @@ from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
 from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
+from esault.flow.worker.garbage import settle_garbage
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.control import Build, Built, Failed
@@ -215,11 +216,8 @@ class SubUnitLoop(DataLoop):
         )
         core = self.core = sub_unit(build, unit, environment)
         core.metrics.usage = process_usage(wire.traffic)
-        # What was built lives as long as the process: the collector need not look at it again. Rows travel in
-        # columns, so that few containers are born, and a young generation of this size is rarely full.
         gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
+        settle_garbage()  # what was built lives as long as the process
         inlets.watch(self._waker.fileno())
         inlets.watch(wire.fileno())
         if isinstance(core, AsyncSubUnit):

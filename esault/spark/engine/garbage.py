@@ -1,12 +1,8 @@
-"""Garbage in a worker of Spark's: looked for as in the processes of the actor engine.
-
-What columns are unpacked from are many small tuples. With Python's own thresholds each 700 of them are looked at, and now and then all
-that the worker keeps: that took a ninth of its time.
-"""
+"""Garbage in a worker of Spark's: looked for as in the processes of the actor engine."""
 
 from __future__ import annotations
 
-import gc
+from esault.flow.worker import garbage
 
 __all__ = ["settle_garbage"]
 
@@ -18,5 +14,4 @@ def settle_garbage() -> None:
     global _settled
     if not _settled:
         _settled = True
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
+        garbage.settle_garbage()
