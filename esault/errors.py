@@ -21,6 +21,8 @@ Each message says what is wrong, where, and what to do about it.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 __all__ = [
     "CheckpointError",
     "EsaultError",
@@ -40,6 +42,9 @@ __all__ = [
 
 class EsaultError(Exception):
     """The root of all errors raised by eSault."""
+
+    #: False: what was asked for was right and had begun, so that a command ends with 1 and not with 2
+    wrong_use: ClassVar[bool] = True
 
 
 class TopologyError(EsaultError):

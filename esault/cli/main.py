@@ -152,12 +152,13 @@ def _code_of(arguments: list[str] | None) -> int:
         print(f"failed: {error}", file=sys.stderr)
         kept = getattr(error.report, "checkpoints", None)
         if kept is not None and (newest := max(kept.newest, kept.resumed_from)):
-            print(f"checkpoint {newest} is kept in {kept.directory}: --resume goes on from there", file=sys.stderr)
+            goes_on = "" if "--resume" in str(error) else ": --resume goes on from there"
+            print(f"checkpoint {newest} is kept in {kept.directory}{goes_on}", file=sys.stderr)
         return FAILED
     except EsaultError as error:
         print(f"error: {error}", file=sys.stderr)
         _print_cause(error)
-        return WRONG_USE
+        return WRONG_USE if error.wrong_use else FAILED
     return 0
 
 

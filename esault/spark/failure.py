@@ -42,6 +42,8 @@ _PATIENCE = 10.0
 class JavaDied(EsaultError):
     """The process in which Spark runs is gone; its text says how it ended."""
 
+    wrong_use = False
+
 
 def failures() -> tuple[type[Exception], ...]:
     """Return the exceptions that a call of Spark may raise."""
