@@ -276,6 +276,7 @@ class Handover:
                 for entry in incoming.released:
                     self._put(entry, inbox)
                 incoming.released.clear()
+            more = incoming.forget(until) or more
             if incoming.done:
                 self._incoming = None
                 self._broadcast.takes = False  # who would have given it is dead

@@ -15,6 +15,8 @@ from esault.routing.ring import Name, canonical, key_of
 
 __all__ = ["StateReceiver"]
 
+#: names that are forgotten between two looks at the clock
+SLICE = 256
 #: seconds between two questions for the state of keys: a question for each batch would cost more than the batch
 ASK_EVERY = 0.001
 
@@ -211,6 +213,20 @@ class StateReceiver:
         self.rows(old, ())
         self.end(old)
 
+    def forget(self, until: float) -> bool:
+        """Forget names of keys that need none any more, until then, and return whether there are more.
+
+        There may be millions: freed at once they would take as long as everything else waits.
+        """
+        for receipt in self._receipts.values():
+            ready = receipt.ready
+            while receipt.done and ready:
+                for _ in range(min(SLICE, len(ready))):
+                    ready.pop()
+                if ready and self._clock() >= until:
+                    return True
+        return False
+
     @property
     def holding(self) -> int:
         """Rows that are held now, or have been released and not been taken."""
@@ -222,4 +238,4 @@ class StateReceiver:
     @property
     def done(self) -> bool:
         """All that was to come is here."""
-        return all(r.done for r in self._receipts.values()) and not self.released
+        return all(r.done and not r.ready for r in self._receipts.values()) and not self.released

@@ -24,6 +24,12 @@ __all__ = ["Elements"]
 LOOKED_AT = 4
 
 
+def _popped(names: list[Name]) -> Iterator[Name]:
+    """Take them out one by one: millions that are freed at once take as long as their look-up, and all else waits."""
+    while names:
+        yield names.pop()
+
+
 class Elements(dict[Any, Any]):
     """The input table. Looking up a key makes its element if there is none.
 
@@ -169,7 +175,7 @@ class Elements(dict[Any, Any]):
         """
         names = list(self)
         names += self._look_alikes
-        return chain(names, self._away.scan())
+        return chain(_popped(names), self._away.scan())
 
     def all_names(self) -> list[Name]:
         """Names of all, by key if `ordered`."""

@@ -16,7 +16,7 @@ from esault.flow.delivery.acks import Acks
 from esault.flow.handover import state_sender as giving_module
 from esault.flow.handover.divide import Divider, Entry, MovedKeys, cut, divide, in_rows
 from esault.flow.handover.handover import BULK_SHARE, IDLE_SHARE, Handover
-from esault.flow.handover.state_receiver import ASK_EVERY, StateReceiver
+from esault.flow.handover.state_receiver import ASK_EVERY, SLICE, StateReceiver
 from esault.flow.handover.state_sender import StateSender
 from esault.messages.change import HandOverRanges
 from esault.payload.codec import Codec
@@ -211,6 +211,20 @@ def test_carried_arrays_reach_the_new_owner_as_they_are(keys):
     assert type(batch.keys) is type(keys)
     assert list(plain(batch.keys)) == ["a", "b", "a"]
     assert plain(batch.values) == [0, 1, 2]
+
+
+def test_names_of_many_keys_are_forgotten_bit_by_bit_and_the_change_ends_with_the_last():
+    getting = _incoming(Post())
+    getting.rows(OTHER, [])
+    getting.state(OTHER, 1, [(f"k{i}", b"1") for i in range(2 * SLICE + 1)])
+    assert not getting.forget(NOW)
+    getting.end(OTHER)
+    assert [getting.forget(NOW - 1) for _ in range(2)] == [True, True]
+    assert not getting.done
+    getting.offer(_entry("k1", "new"))
+    assert _released(getting) == ["k1new"]  # nothing waits meanwhile
+    assert not getting.forget(NOW - 1)
+    assert getting.done
 
 
 @pytest.fixture
