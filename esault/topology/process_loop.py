@@ -50,8 +50,9 @@ class ProcessLoop:
         self.maps = alone and _Writer(definition, self.code.co_varnames, False, False).mapped() is not None
 
     def loop(self, keyed: bool, begins: bool) -> Callable[..., None]:
-        """Return the loop: called with pairs of keys and values, the object (`keyed`: a dict of them by key), and the lists of keys and values
-        that were emitted.
+        """Return the loop: called with pairs of keys and values, the object, and the lists of keys and values that were emitted.
+
+        `keyed`: called with triples of key, value and the object, None where it is still to be looked up, and a dict of them by key.
 
         `begins`: and with a list to which the length of the first one is added before each tuple.
         """
@@ -152,14 +153,15 @@ class _Writer(ast.NodeTransformer):
         if self._with_begins:  # also where there is no object
             body += ast.parse(f"{_BEGINS}.append(len({_KEYS}))").body
         if self._keyed:
-            body += ast.parse(f"{self._self} = {_ELEMENTS}[{self._key}]").body
+            body += ast.parse(f"if {self._self} is None: {self._self} = {_ELEMENTS}[{self._key}]").body
         for statement in body:
             for each in ast.walk(statement):
                 ast.copy_location(each, definition)
         head = f"def process({_ROWS}, {_ELEMENTS if self._keyed else self._self}, {_KEYS}, {_VALUES}, {_BEGINS}):"
         written = [self.visit(each) for each in definition.body]
         body += [made for each in written for made in (each if isinstance(each, list) else [each])]
-        return self._around(head, f"{self._key}, {self._value}", body)
+        target = f"{self._key}, {self._value}" + (f", {self._self}" if self._keyed else "")
+        return self._around(head, target, body)
 
     def mapped(self) -> ast.FunctionDef | None:
         """Return the definition of the loop over values; None where it emits otherwise, or its value follows from more."""

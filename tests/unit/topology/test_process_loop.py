@@ -243,6 +243,11 @@ class Emits:
         return self.keys, self.values, self.beside, [each.__getstate__() for each in objects]
 
 
+def _rows(keyed, objects):
+    """Return the tuples; with the object of each key where there is one per key, but that of "b" is still to be looked up."""
+    return ((key, value, None if key == "b" else objects[key]) for key, value in ROWS) if keyed else iter(ROWS)
+
+
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("cls", WRITTEN)
 def test_what_is_written_out_does_what_calls_do(cls, keyed):
@@ -257,14 +262,14 @@ def test_what_is_written_out_does_what_calls_do(cls, keyed):
     assert loop.stands_for(written.cls.process)
     others = {key: written.cls() for key in "abc"} if keyed else written.cls()
     begins: list = []
-    loop.loop(keyed, True)(iter(ROWS), others, written.keys, written.values, begins)
+    loop.loop(keyed, True)(_rows(keyed, others), others, written.keys, written.values, begins)
     assert begins == lengths
     assert written.state(*(others.values() if keyed else [others])) == called.state(
         *(objects.values() if keyed else [objects["a"]])
     )
     plainly = Emits(cls)
     others = {key: plainly.cls() for key in "abc"} if keyed else plainly.cls()
-    loop.loop(keyed, False)(iter(ROWS), others, plainly.keys, plainly.values, begins)
+    loop.loop(keyed, False)(_rows(keyed, others), others, plainly.keys, plainly.values, begins)
     assert (plainly.keys, plainly.values) == (called.keys, called.values)
     assert len(begins) == len(ROWS)
 
@@ -348,7 +353,7 @@ def test_an_object_that_cannot_be_made_is_no_error_of_its_process():
     emits = Emits(Simple)
     loop = process_loop(emits.cls)
     with pytest.raises(RuntimeError) as caught:
-        loop.loop(True, False)(iter([("a", 1)]), Fails(), emits.keys, emits.values, [])
+        loop.loop(True, False)(iter([("a", 1, None)]), Fails(), emits.keys, emits.values, [])
     assert loop.between(caught.value)
     assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)] == ["__missing__"]
 

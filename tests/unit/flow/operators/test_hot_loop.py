@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from esault import Bolt, Topology, TopologyFailed, by_key, dead_letter, fail, shuffle, skip
 from esault.flow.operators import hot_loop
@@ -72,6 +74,18 @@ class Picky(Fails):
             raise LookupError("no such thing")
 
 
+class Told(Bolt):
+    """Tells in which order it is made and called."""
+
+    def __init__(self):
+        TOLD.append("made")
+
+    def process(self, key, value):
+        TOLD.append((key, value))
+        self.emit(key, value)
+
+
+TOLD: list = []
 TRIED: set = set()
 MADE: list = []
 
@@ -124,6 +138,41 @@ def test_what_comes_out_is_what_calls_put_out(batches, monkeypatch, first, sink,
     if sink is Ids:
         ids = [sorted((row.id, row.key, row.value) for row in local.landed("out")) for local in (written, called)]
         assert ids[0] == ids[1]
+
+
+KEYS = st.sampled_from([0, 1, True, False, 2, "1", "a", None, (1, 2), (True, 2), ("a",), b"a"]) | st.integers(0, 40)
+
+
+@given(st.lists(st.tuples(KEYS, st.integers(-5, 5)), min_size=1, max_size=200), st.integers(1, 60))
+@settings(max_examples=40, deadline=None)
+def test_keys_that_are_new_in_a_batch_and_such_as_look_alike_have_the_objects_that_calls_give_them(rows, size):
+    def put_out(hot):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hot_loop, "HOT", hot)
+            ran = []
+            patch.setattr(HotLoop, "_tuples", lambda self, *rows: ran.append(rows) or tuples(self, *rows))
+            t = Topology("hot")
+            t.spout("rows", Items(rows)).bolt("sums", Sums, grouping=by_key()).sink("out", Collect())
+            local = LocalRuntime(t, settings=replace(SETTINGS, root_rows=size))
+            local.run_until_drained()
+            assert bool(ran) == (hot == 0)
+            return local.emitted("sums")
+
+    tuples = HotLoop._tuples
+    written, called = put_out(0), put_out(10**9)
+    assert written == called
+    assert [type(key) for key, _ in written] == [type(key) for key, _ in called]
+
+
+def test_objects_are_made_in_the_order_of_their_first_rows_and_behind_the_rows_before(batches):
+    TOLD.clear()
+    t = Topology("hot")
+    rows = [(i // 2, i) for i in range(400)]
+    t.spout("rows", Items(rows)).bolt("told", Told, grouping=by_key()).sink("out", Collect())
+    LocalRuntime(t, settings=SETTINGS).run_until_drained()
+    assert sum(batches) > 200
+    found = TOLD.index((100, 200))
+    assert TOLD[found - 1 : found + 5] == ["made", (100, 200), (100, 201), "made", (101, 202), (101, 203)]
 
 
 @pytest.mark.parametrize("chaining", [False, True])
