@@ -76,8 +76,9 @@ class Runs:
         return lines
 
     def write(self, lines: list[str]) -> None:
-        """Write result.json, and these lines into result.txt; either file is the old or the new one, whole."""
+        """Write result.json, a line for each run, and these lines into result.txt; either file is the old or the new one, whole."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"bench": self._bench, "runs": self.all}, indent=1) + "\n"
+        runs = ",\n".join(map(json.dumps, self.all))
+        text = f'{{"bench": {json.dumps(self._bench)}, "runs": [\n{runs}\n]}}\n'
         for path, content in ((self._file, text), (self._folder / "result.txt", "\n".join(lines) + "\n")):
             replace_file(f"{path}", content.encode())
