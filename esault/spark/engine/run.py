@@ -121,6 +121,9 @@ class SparkRun:
             sink.sink.check()
 
     def _check_resumed(self, kept: Kept) -> None:
+        if kept.resumed:
+            number = f"checkpoint {kept.resumed_from}" if kept.resumed_from else "its first batch"
+            self.view.notice(f"going on from {number} in {kept.path}")
         # Sinks of a run that was over may have been told so already: to one that writes to nothing that exists it looks like another's.
         if self.resume and not (kept.resumed and Journal(kept.folder / "epochs").over()):
             self._check_sinks()

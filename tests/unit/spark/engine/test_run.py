@@ -154,6 +154,8 @@ class TestSinksOfARunThatGoesOn:
         Path("out.jsonl").write_text("{}\n")
         located = locate("words.py:topology")
         lives: list[Any] = []
+        self.said: list[str] = []
+        view = SimpleNamespace(update=lambda snapshot: None, notice=self.said.append)
 
         def life(asked: Any, spark: Any, folder: Path, kept: Kept) -> Any:
             lives.append(kept)
@@ -172,15 +174,18 @@ class TestSinksOfARunThatGoesOn:
             if over is not None:
                 Journal(state / "spark" / "epochs").write(0, Record((), (), {}, over))
             settings = Settings(delivery="eo")
-            SparkRun(located, {}, "r2", settings, {}, {}, 16, None, QUIET, state, resume=True).run()
+            SparkRun(located, {}, "r2", settings, {}, {}, 16, None, view, state, resume=True).run()
             return len(lives) == 1
 
         return go_on
 
     def test_they_are_not_asked_when_all_was_committed(self, go_on: Any) -> None:
         assert go_on(True)
+        assert "going on from checkpoint 1 in " in self.said[-1]
 
     @pytest.mark.parametrize("over", [False, None])
     def test_they_are_asked_when_there_is_more_to_come(self, go_on: Any, over: bool | None) -> None:
         with pytest.raises(SinkError, match=r"out\.jsonl: exists already"):
             go_on(over)
+        number = "its first batch" if over is None else "checkpoint 1"
+        assert f"going on from {number} in " in self.said[-1]
