@@ -92,3 +92,5 @@ class Status:
     split_keys: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     #: rows that its sinks have committed, by name of the sink
     landed: Mapping[str, int] = field(default_factory=dict)
+    #: of these, those that a hook is under way of
+    waiting_sinks: tuple[str, ...] = ()

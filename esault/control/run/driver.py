@@ -31,6 +31,7 @@ from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
 from esault.control.run.restarts import Restarts
 from esault.control.run.run_checkpoints import RunCheckpoints
+from esault.control.run.slow_sinks import SlowSinks
 from esault.control.run.unchaining import Unchaining
 from esault.control.run.unforked import Unforked
 from esault.control.run.unresponsive import Unresponsive
@@ -137,6 +138,7 @@ class Driver:
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
         self.unresponsive = Unresponsive(self)
+        self.slow_sinks = SlowSinks(self)
         self.started_at, self.deaths = 0.0, 0
         self.running_since: float | None = None
         self.ended_at: float | None = None
@@ -238,6 +240,7 @@ class Driver:
             known = unit is not None and unit.handle(message, now)
             if isinstance(message, Status):
                 self.scaling.sampler.status(message)
+                self.slow_sinks.take(message, now)
                 self.pipelines.status(self.unit_of.get(message.incarnation, ""), message)
             if isinstance(message, Stopped):
                 self.checkpoints.left(message.incarnation, now)

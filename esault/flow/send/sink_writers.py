@@ -53,6 +53,11 @@ class SinkWriters(list[SinkWriter]):
         return handles
 
     @property
+    def waiting(self) -> tuple[str, ...]:
+        """Return the names of those of which a hook is not done."""
+        return tuple(sink.name for sink in self if sink.hooks.open)
+
+    @property
     def preparing(self) -> bool:
         """Return whether a sink has not said yet what it prepared."""
         return any(sink.preparing for sink in self)

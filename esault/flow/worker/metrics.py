@@ -98,4 +98,5 @@ class Metrics:
             metrics=tuple(MetricReading(*each) for each in self._user.readings()),
             split_keys=self._outputs.split_keys,
             landed={sink.name: sink.landed for sink in self._outputs.sinks},
+            waiting_sinks=self._outputs.sinks.waiting,
         )

@@ -75,3 +75,8 @@ def test_all_are_closed_and_what_goes_wrong_is_told():
         "sink 'a' cannot be closed: no",
         "sink 'c' cannot be closed: no",
     ]
+
+
+def test_those_with_a_hook_under_way_are_named():
+    a, b = (Writer(name, hooks=SimpleNamespace(open=name == "b")) for name in "ab")
+    assert writers(a, b).waiting == ("b",)
