@@ -41,7 +41,7 @@ class ChangeCost:
     @classmethod
     def of_report(cls, change: Mapping[str, Any]) -> ChangeCost:
         """Return that of an entry of `changes` in a report. Raises KeyError, TypeError."""
-        started = 1 if change["kind"] == "move" else max(0, change["after"] - change["before"])
+        started = 1 if change["kind"] == "move" else max(0, change["to"] - change["from"])
         finished = max(0.0, change["total_ms"] - change["prepare_ms"] - change["held_back_ms"]) / 1000
         return cls(started, change["prepare_ms"] / 1000, change["held_back_ms"] / 1000, change["moved_bytes"], finished)
 

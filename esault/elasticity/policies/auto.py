@@ -231,6 +231,8 @@ class Auto:
             bound, cause = f"its max_parallelism is {unit.plan.max_parallelism}", "max_parallelism"
         elif unit.name in flow.division:
             bound, cause = f"the budget of {flow.budget} is spent, and {flow.wanted} would do for all units", "budget"
+        elif flow.free <= 0 and flow.spent:
+            bound, cause = f"the budget of {flow.budget} is spent", "budget"
         elif flow.free <= 0:
             bound, cause = "no slot is free: --slots says how many there are", "slots"
         else:

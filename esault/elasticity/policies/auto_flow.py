@@ -48,6 +48,8 @@ class AutoFlow:
     division: dict[str, int] = field(default_factory=dict)
     wanted: int = 0
     budget: int | None = None
+    #: it is what keeps slots from being taken, not their number
+    spent: bool = False
     #: a sub-unit died a moment ago
     recovering: bool = False
 
@@ -85,7 +87,7 @@ def divide(view: RunView, units: Mapping[str, AutoUnit], flow: AutoFlow) -> None
     """Divide the budget among the units, as of the last look, where they want more slots than are left of it."""
     if view.budget is None:
         return
-    flow.budget = view.budget
+    flow.budget, flow.spent = view.budget, view.held + view.free_slots >= view.budget
     shares: dict[str, Share] = {}
     for name in view.managed:
         desire = units[name].desire if name in units else None

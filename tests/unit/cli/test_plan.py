@@ -62,11 +62,11 @@ def test_changes_take_as_long_as_in_that_run(files):
     options = ("--rate", "10", "--seconds", "5", "--seeds", "1")
     assumed = "a new sub-unit serves after 300 ms; moved keys wait 20 ms (assumed: that run had no change)"
     assert assumed in planned(files, *options)
-    change = {"kind": "rescale", "before": 1, "moved_bytes": 100, "dropped": ""}
+    change = {"kind": "rescale", "from": 1, "moved_bytes": 100, "dropped": ""}
     changes = [
-        {**change, "after": 2, "prepare_ms": 100, "held_back_ms": 5, "total_ms": 130},
-        {**change, "after": 5, "prepare_ms": 160, "held_back_ms": 5, "total_ms": 190},
-        {**change, "after": 9, "prepare_ms": 9000, "held_back_ms": 0, "total_ms": 9000, "dropped": "ask/7 died"},
+        {**change, "to": 2, "prepare_ms": 100, "held_back_ms": 5, "total_ms": 130},
+        {**change, "to": 5, "prepare_ms": 160, "held_back_ms": 5, "total_ms": 190},
+        {**change, "to": 9, "prepare_ms": 9000, "held_back_ms": 0, "total_ms": 9000, "dropped": "ask/7 died"},
     ]
     report = {"topology": "asked", "engine": "actors", "units": UNITS, "changes": changes}
     (files / "changed.json").write_text(json.dumps(report))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.messages.change_record import ChangeRecord
+from esault.report import Change, Latency, Report, RootCounts, iso
 from esault.sim.change_costs import ChangeCost, learnt_timing
 from esault.sim.model import Timing
 
@@ -70,15 +71,10 @@ def test_the_time_of_a_byte_is_learnt_where_many_have_moved():
 
 def test_records_and_reports_say_the_same():
     record = ChangeRecord(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 0.25, 1.0, prepared=0.5)
-    told = {
-        "kind": "rescale",
-        "before": 2,
-        "after": 6,
-        "moved_bytes": 4096,
-        "held_back_ms": 250.0,
-        "prepare_ms": 500.0,
-        "total_ms": 1000.0,
-    }
+    change = Change(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 250.0, 1000.0, 500.0)
+    (told,) = Report(
+        "words", "actors", iso(0), 12.0, "drained", {}, Latency(), RootCounts(), changes=[change]
+    ).as_dict()["changes"]
     assert ChangeCost.of_record(record) == ChangeCost.of_report(told) == ChangeCost(4, 0.5, 0.25, 4096, 0.25)
-    assert ChangeCost.of_report({**told, "kind": "move", "after": 2}).started == 1
-    assert ChangeCost.of_report({**told, "after": 1}).started == 0
+    assert ChangeCost.of_report({**told, "kind": "move", "to": 2}).started == 1
+    assert ChangeCost.of_report({**told, "to": 1}).started == 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import depth
 import pytest
+from run_views import run
 
 from esault.elasticity.policies.auto import Auto
 from esault.elasticity.policy import make
@@ -220,3 +223,18 @@ def test_parameters_are_checked():
         make("auto:busy=much")
     with pytest.raises(UsageError, match="no parameter 'calmness=1'.*calm"):
         make("auto:calmness=1")
+
+
+def test_a_spent_budget_is_named_also_while_another_unit_changes():
+    policy, told = Auto(), []
+    counted = {"arrivals": 1000.0, "processed": 100.0, "emitted": 100.0, "busy": 1.0, "waiting": 500.0, "rates": True}
+    for look in range(1, 20):
+        units = {
+            "in": {"arrivals": 1000.0, "emitted": 1000.0, "rates": True},
+            "a": dict(counted),
+            "b": {"changing": True},
+        }
+        view = run(0.25 * look, units, {"a": ["in"], "b": ["in"]}, seconds=0.25, free=0)
+        told += [each.reason for each in policy.decide(replace(view, budget=3)) if each.unit == "a"]
+    assert any(text.endswith("; the budget of 3 is spent") for text in told)
+    assert not any("--slots" in text for text in told)
