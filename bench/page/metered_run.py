@@ -23,7 +23,7 @@ __all__ = ["main"]
 
 #: what is called for the page alone. Each thread is in one of a part at a time, and no part is called by another one
 PARTS: dict[str, tuple[tuple[type, str], ...]] = {
-    "the driver makes windows": ((Timeline, "take"), (Timeline, "last")),
+    "the driver makes windows": ((Timeline, "next_page"), (Timeline, "last")),
     "the driver sends them": ((DriverActor, "_show"),),
     "the command takes them": ((Session, "_show_page"),),
     "the command notes snapshots": ((History, "see"),),

@@ -193,7 +193,7 @@ def _place(many: int) -> None:
     for number in range(HOSTS):
         cluster.join(f"host-{number:03}", many // HOSTS + 2)
     for _ in range(many):
-        cluster.take(SlotRequest("count", "count", frozenset({"split"})))
+        cluster.allocate(SlotRequest("count", "count", frozenset({"split"})))
 
 
 def _seconds(call: Any) -> float:

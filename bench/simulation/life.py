@@ -183,7 +183,7 @@ class Life:
 
     def _take(self, message: Any) -> None:
         if isinstance(message, PeekedState):
-            self.driver.commands.states.take(message)
+            self.driver.commands.states.answered(message)
         else:
             self._guarded(self.driver.handle, message, self.now())
 

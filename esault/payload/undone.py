@@ -20,7 +20,7 @@ class Undone:
     def __init__(self) -> None:
         self._notes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
 
-    def take(self, record: Mapping[str, Any]) -> bool:
+    def note(self, record: Mapping[str, Any]) -> bool:
         """Take a note; False where the record is none."""
         if "restored" not in record:
             return False

@@ -95,7 +95,7 @@ class DeadLetterFiles:
         for name in self.find():
             for line in _lines(name):
                 if line.startswith(b'{"restored"') and (note := _record(line)) is not None:
-                    undone.take(note)
+                    undone.note(note)
         return undone
 
     @staticmethod

@@ -179,7 +179,7 @@ def _registered_view(spark: SparkSession, name: str, named: str, folder: str, co
     if there is not None:
         _check_ours(name, there, folder)
     snapshots = Snapshots(folder, name)
-    query = snapshots.take(state)
+    query = snapshots.query(state)
     properties = f"{literal(_PATH)} = {literal(folder)}, {literal(_VERSION)} = {literal(str(state.version))}"
     spark.sql(f"CREATE OR REPLACE VIEW {named} COMMENT {literal(comment)} TBLPROPERTIES ({properties}) AS {query}")
     snapshots.forget(there.get(_VERSION) if there else None, str(state.version))

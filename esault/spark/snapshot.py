@@ -41,7 +41,7 @@ class Snapshots:
         self._folder = os.path.join(folder, _FOLDER, name)
         self._disk = LocalDisk()
 
-    def take(self, state: TableState) -> str:
+    def query(self, state: TableState) -> str:
         """Make the snapshot of a state, unless it is there; return the query that reads it. SinkError: the disk refuses, or a part is gone."""
         sets = self._sets(state)
         snapshot = os.path.join(self._folder, str(state.version))

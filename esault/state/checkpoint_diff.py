@@ -43,7 +43,7 @@ class UnitDifference:
         """Return how many keys differ."""
         return self.added + self.removed + self.changed
 
-    def take(self, key: Any, before: str | None, after: str | None, limit: int) -> None:
+    def note(self, key: Any, before: str | None, after: str | None, limit: int) -> None:
         """Take one that differs."""
         self.added += before is None
         self.removed += after is None
@@ -93,7 +93,7 @@ def _compare_states(
         name = canonical(key)
         if name not in old:
             assert after is not None
-            found.take(key, None, json_text(after.opened(found.name, key, packed)), limit)
+            found.note(key, None, json_text(after.opened(found.name, key, packed)), limit)
             continue
         _, was = old.pop(name)
         if was == packed:
@@ -104,10 +104,10 @@ def _compare_states(
         if is_same(a, b):
             found.same += 1
         else:
-            found.take(key, json_text(a), json_text(b), limit)
+            found.note(key, json_text(a), json_text(b), limit)
     for key, was in old.values():
         assert before is not None
-        found.take(key, json_text(before.opened(then, key, was)), None, limit)
+        found.note(key, json_text(before.opened(then, key, was)), None, limit)
 
 
 def is_same(a: Any, b: Any) -> bool:
@@ -127,7 +127,7 @@ def _compare_positions(
         if a == b:
             found.same += 1
         else:
-            found.take(key, a, b, limit)
+            found.note(key, a, b, limit)
 
 
 def _positions(unit: CompletedUnit | None) -> dict[Any, str]:

@@ -36,7 +36,7 @@ class RowNames:
         first = {name: i for i, name in reversed(list(enumerate(names))) if name not in self._known}
         return sorted(first.values())
 
-    def take(self, names: Sequence[str]) -> None:
+    def note(self, names: Sequence[str]) -> None:
         """The source has given these, and they are written."""
         self._given += names
         self._known.update(names)

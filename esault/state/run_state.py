@@ -197,7 +197,7 @@ class RunState:
         """
         self._dir.claim(self._number - 1)
         if self._source is not None and self.kept is not None:
-            self.kept = self._dir.take(self._source, replace(self.kept, number=self._number))
+            self.kept = self._dir.adopt(self._source, replace(self.kept, number=self._number))
         self._where.settle(self._dir, self._notice)
         self.lineage = self._dir.lineage()
         if self.kept is None and not self._spooled:

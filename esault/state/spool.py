@@ -195,7 +195,7 @@ class Spooled(SpoutAround[Any, Any]):
             raise
         self._unwritten = None
         if self._names is not None and names is not None:
-            self._names.take(names)
+            self._names.note(names)
         return rows
 
     def _learn(self, names: RowNames, segments: Sequence[int]) -> None:

@@ -185,7 +185,7 @@ class StateDir:
         self._remove([*self.manifests(), self.path / ENDED, self.path / SPOOL, self.path / SPARK])
         self._remove([path for path in self.path.iterdir() if _PIECE.fullmatch(path.name) or _part(path)])
 
-    def take(self, source: Place, kept: CompletedCheckpoint) -> CompletedCheckpoint:
+    def adopt(self, source: Place, kept: CompletedCheckpoint) -> CompletedCheckpoint:
         """Begin with a checkpoint of another folder, which has a number above all here: durable in one step, and all else goes.
 
         Return it with the names that its files have here. Raises CheckpointError.

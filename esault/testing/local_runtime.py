@@ -208,7 +208,7 @@ class LocalRuntime:
         return happened
 
     def _take(self, message: Any, now: float) -> None:
-        if not self.driver.commands.take(message):
+        if not self.driver.commands.handle(message):
             self.driver.handle(message, now)
 
     def now(self) -> float:

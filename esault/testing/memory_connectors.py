@@ -103,7 +103,7 @@ class DeadLetterList:
         return [record for record in self._records if record not in self._undone]
 
     def put(self, record: dict[str, Any]) -> None:
-        if not self._undone.take(record):
+        if not self._undone.note(record):
             self._records.append(record)
 
     def sync(self) -> None:

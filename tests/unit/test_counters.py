@@ -90,7 +90,7 @@ def test_a_window_has_a_column_for_each_counter_that_says_so():
 def test_a_sub_unit_that_died_keeps_what_it_counted_and_loses_what_it_held():
     measured = Measurements()
     rows = SubUnitCounts(**{name: number for number, name in enumerate(declared(SubUnitCounts), 1)})
-    measured.take(Status(1, 0.0, rows))
+    measured.update(Status(1, 0.0, rows))
     assert values(SubUnitCounts, measured.counts) == values(SubUnitCounts, rows)
     measured.died(1)
     for name, counter in declared(SubUnitCounts).items():

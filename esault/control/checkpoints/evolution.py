@@ -20,7 +20,7 @@ class EvolutionTold:
         #: what has been said: the same state is read again where all go back
         self._told: set[tuple[str, str, str, str, bool]] = set()
 
-    def take(self, unit: str, message: StateEvolved) -> None:
+    def note(self, unit: str, message: StateEvolved) -> None:
         """Take what a sub-unit of a unit says."""
         for what, found in ((_DROPPED, message.dropped), (_ADDED, message.added)):
             for cls, name, count, keys in found:

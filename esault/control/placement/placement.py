@@ -176,7 +176,7 @@ class Cluster:
     def _has_room(self, host: HostRecord) -> bool:
         return bool(host.free) and host.slot_price <= self._left
 
-    def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
+    def allocate(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         if request.beside and request.host in self.hosts:
             host = self.hosts[request.host]

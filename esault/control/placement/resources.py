@@ -69,7 +69,7 @@ class Resources(Protocol):
         """Slots that would come in addition if they were asked for, such as those of runs of lower priority."""
         ...
 
-    def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
+    def allocate(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """Return the host for a new sub-unit, and its slot there; None where all are taken. Raises UsageError."""
         ...
 
@@ -106,7 +106,7 @@ class OneHost:
         """None: no other run has slots of these."""
         return 0
 
-    def take(self, request: SlotRequest) -> tuple[str, Slot | None]:
+    def allocate(self, request: SlotRequest) -> tuple[str, Slot | None]:
         """Return this host and its free slot with the lowest number, if any. Raises UsageError for any other host."""
         if request.host not in (None, self._host):
             raise UsageError(
@@ -148,7 +148,7 @@ class Places:
 
     def place(self, incarnation: int, request: SlotRequest) -> str:
         """Return a host for a new sub-unit, with a slot while there are any. Raises UsageError when no host will do."""
-        host, slot = self._resources.take(request)
+        host, slot = self._resources.allocate(request)
         self._mark = None
         self._requests[incarnation] = (request, host, slot)
         self.hosts[incarnation] = host

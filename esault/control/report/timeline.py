@@ -99,7 +99,7 @@ class Timeline:
         self._at = 0.0
         self._told: dict[str, _Unit] = {}
 
-    def take(self, driver: Driver, now: float) -> Page | None:
+    def next_page(self, driver: Driver, now: float) -> Page | None:
         """Return the page of the window that has ended; None when none has. After a pause it stands for several windows."""
         if driver.running_since is None:
             return None

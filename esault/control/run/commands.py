@@ -30,14 +30,14 @@ class Commands:
         self.states = StateQueries(driver.outbox.append)
         self.sending_again = SendingAgain(driver)
 
-    def take(self, message: Any) -> bool:
+    def handle(self, message: Any) -> bool:
         """Take what a sub-unit answers to a command; False if it is no answer."""
         if isinstance(message, PeekedState):
-            self.states.take(message)
+            self.states.answered(message)
         elif isinstance(message, SendingBegan):
             self.sending_again.began(message)
         elif isinstance(message, SentAgain):
-            self.sending_again.take(message)
+            self.sending_again.answered(message)
         else:
             return False
         return True

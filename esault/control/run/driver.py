@@ -216,21 +216,21 @@ class Driver:
         known = True
         self.now = now
         incarnation = getattr(message, "incarnation", None)
-        if incarnation is not None and self.unresponsive.take(message, now):
+        if incarnation is not None and self.unresponsive.handle(message, now):
             return True
         if isinstance(message, (Built, Exited)):
             self.unforked.forget(message.incarnation)
         if isinstance(message, Exited):
             self._on_exited(message, now)
         elif isinstance(message, NotForked):
-            self.unforked.take(message, now)
+            self.unforked.handle(message, now)
         elif isinstance(message, AckRoutingSet):
             self.acker_assignment.routed(message.incarnation, message.version)
             self._check_ack_routing()
         elif isinstance(message, Failed):
-            self.restarts.take(message, now)
+            self.restarts.handle(message, now)
         elif isinstance(message, (Snapped, NotSnapped, StateEvolved)):
-            self.run_checkpoints.take(message, now)
+            self.run_checkpoints.handle(message, now)
         elif isinstance(message, Broken) and self._exactly:
             self.going_back.broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self.unit_of.get(message.incarnation, "?"):
@@ -240,7 +240,7 @@ class Driver:
             known = unit is not None and unit.handle(message, now)
             if isinstance(message, Status):
                 self.scaling.sampler.status(message)
-                self.slow_sinks.take(message, now)
+                self.slow_sinks.handle(message, now)
                 self.pipelines.status(self.unit_of.get(message.incarnation, ""), message)
             if isinstance(message, Stopped):
                 self.checkpoints.left(message.incarnation, now)

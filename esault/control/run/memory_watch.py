@@ -48,7 +48,7 @@ class _Host:
     told: bool = False
     acted_at: float = float("-inf")
 
-    def take(self, now: float, used: int) -> None:
+    def note(self, now: float, used: int) -> None:
         self.used.append((now, used))
         while self.used[0][0] < now - OVER:
             self.used.popleft()
@@ -77,7 +77,7 @@ class MemoryWatch:
         short = []
         for usage in driver.hosts:
             host = self._hosts.setdefault(usage.name, _Host())
-            host.take(now, usage.memory)
+            host.note(now, usage.memory)
             if usage.memory_total > 0 and self._is_short(usage, host):
                 short.append(usage)
             elif usage.memory < LEAST * usage.memory_total:

@@ -29,7 +29,7 @@ class Restarts:
     def __bool__(self) -> bool:
         return bool(self._due)
 
-    def take(self, message: Failed, now: float) -> None:
+    def handle(self, message: Failed, now: float) -> None:
         """Take the failure of a sub-unit or an ack server: plan a restart where it is transient and one is left, else end the run."""
         if not self._plan(message, now):
             self._driver.run_checkpoints.failed(message, now)

@@ -93,14 +93,14 @@ class RunCheckpoints:
         #: from when it is complete until the shell says `committed`: the checkpoint that sinks commit for the whole run
         self.committing: CompletedCheckpoint | None = None
 
-    def take(self, message: Snapped | NotSnapped | StateEvolved, now: float) -> None:
+    def handle(self, message: Snapped | NotSnapped | StateEvolved, now: float) -> None:
         """Take what a sub-unit says of its part of a checkpoint, or of the one that it begins with."""
         if isinstance(message, Snapped):
             self.checkpoints.snapped(message, now)
         elif isinstance(message, NotSnapped):
             self.checkpoints.not_snapped(message, now)
         else:
-            self.evolution.take(self._driver.unit_of.get(message.incarnation, ""), message)
+            self.evolution.note(self._driver.unit_of.get(message.incarnation, ""), message)
 
     def told_to_builds(self) -> dict[str, Any]:
         """Return what a new sub-unit is told of checkpoints: the one that was begun last, and which one all go back to now."""

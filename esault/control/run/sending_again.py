@@ -113,7 +113,7 @@ class SendingAgain:
 
     def go_back(self, to: int, now: float) -> None:
         """All goes back to this checkpoint: what it holds has been sent, also where its sender has not said so, and would count twice."""
-        self._undone.take(restore_note(self._driver.run, "", self._driver.epoch, to, now))
+        self._undone.note(restore_note(self._driver.run, "", self._driver.epoch, to, now))
         for request in self._requests.values():
             asked = [(request.without.get(i), ids) for i, ids in request.waiting.items()]
             for without, ids in [*request.done, *asked]:
@@ -124,7 +124,7 @@ class SendingAgain:
                     request.refused.update(dict.fromkeys(ids, why))
             request.done, request.waiting = [], {}
 
-    def take(self, message: SentAgain) -> None:
+    def answered(self, message: SentAgain) -> None:
         """Take an answer; one that is not waited for any more is left."""
         request = self._requests.get(message.number)
         ids = None if request is None else request.waiting.pop(message.incarnation, None)

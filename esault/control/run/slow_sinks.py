@@ -24,7 +24,7 @@ class SlowSinks:
         self._since: dict[tuple[int, str], tuple[int, float]] = {}
         self._told: set[str] = set()
 
-    def take(self, message: Status, now: float) -> None:
+    def handle(self, message: Status, now: float) -> None:
         """Look at the sinks of a sub-unit, and tell of those that take nothing."""
         driver = self._driver
         if not driver.draining or driver.phase != "running":

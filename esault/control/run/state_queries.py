@@ -97,7 +97,7 @@ class StateQueries:
             self._send((incarnation, question))
         return True
 
-    def take(self, message: PeekedState) -> None:
+    def answered(self, message: PeekedState) -> None:
         """Take an answer; one that is not waited for any more is left."""
         waiting = self._waiting.get(message.number)
         if waiting is not None and message.incarnation in waiting:

@@ -29,7 +29,7 @@ class Unforked:
     def __bool__(self) -> bool:
         return bool(self.why)
 
-    def take(self, message: NotForked, now: float) -> None:
+    def handle(self, message: NotForked, now: float) -> None:
         """Tell what is missing. A change whose newcomer cannot be made is given up; so is a run that needs the process."""
         driver, incarnation = self._driver, message.incarnation
         unit = next((unit for unit in driver.units.values() if incarnation in unit.subs), None)

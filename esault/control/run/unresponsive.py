@@ -54,7 +54,7 @@ class Unresponsive:
         #: when those that are told of each other must have answered; None: that is over
         self._wired_by: float | None = None
 
-    def take(self, message: Any, now: float) -> bool:
+    def handle(self, message: Any, now: float) -> bool:
         """Note that a sub-unit said something; True for a message that is for this alone."""
         if not isinstance(message, ThreadDump):
             self._heard[message.incarnation] = now

@@ -108,7 +108,7 @@ class Endings(Component):
         state = self._state
         record = state.subs.get(message.incarnation)
         if record is None or not record.leaving or state.finishing:
-            state.measurements.take(message.status)
+            state.measurements.update(message.status)
             if record is not None:
                 record.stopped = True
             return

@@ -155,7 +155,7 @@ class Lives(Component):
         record = self._state.subs.get(message.incarnation)
         if record is None:
             return
-        self._state.measurements.take(message)
+        self._state.measurements.update(message)
         if message.position is not None:
             self.position[record.part] = message.position
         self.read[record.part] = max(message.read, self.read.get(record.part, 0))

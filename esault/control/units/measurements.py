@@ -42,12 +42,12 @@ class Measurements:
         #: of the bolts that are chained to the unit, by name
         self.chained: dict[str, Measurements] = {}
 
-    def take(self, status: Status) -> None:
+    def update(self, status: Status) -> None:
         """Take a report of a living sub-unit."""
         if status.incarnation not in self._over:
             self._living[status.incarnation] = status
             for name, counts in status.chained.items():
-                self._of_chained(name).take(_as_status(status, counts))
+                self._of_chained(name).update(_as_status(status, counts))
 
     def _of_chained(self, name: str) -> Measurements:
         return self.chained.setdefault(name, Measurements())

@@ -179,12 +179,12 @@ class TimerOperator(Operator):
     def reload(self, keys: Sequence[Any]) -> None:
         super().reload(keys)
         for name in {canonical(key) for key in keys}:
-            moved = with_timers(b"", self.timers.take(name), self.codec)
+            moved = with_timers(b"", self.timers.pop(name), self.codec)
             self.timers.put(name, without_timers(moved, self.codec)[1])
 
     def remove_state(self, name: Name) -> bytes | None:
         state = super().remove_state(name)
-        timers = self.timers.take(name)
+        timers = self.timers.pop(name)
         return None if state is None else with_timers(state, timers, self.codec)
 
     def install_state(self, key: Any, state: bytes) -> None:

@@ -84,7 +84,7 @@ class KeyTimers:
         set_in_order = sorted(self._of.get(key, {}).items(), key=lambda timer: timer[1][2])
         return tuple((name, at, by) for name, (at, by, _) in set_in_order)
 
-    def take(self, key: Name) -> tuple[Timer, ...]:
+    def pop(self, key: Name) -> tuple[Timer, ...]:
         """The timers of a key, which leaves."""
         found = self.of(key)
         for name, _, _ in found:

@@ -186,7 +186,7 @@ class AsyncSubUnit(BoltSubUnit):
         entry = entry._replace(batch=in_rows(entry.batch))
         batch = entry.batch
         if self.key_load.room and batch.input in self._sampled:
-            self.key_load.take(batch.keys)
+            self.key_load.sample(batch.keys)
         held = _OpenBatch(entry, self.calls.added + 1)
         self._batches.append(held)
         for i, (key, value) in enumerate(zip(batch.keys, batch.values)):

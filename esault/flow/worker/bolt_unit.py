@@ -203,7 +203,7 @@ class BoltSubUnit(SubUnit):
         count = len(batch.keys)
         reader.backlog -= count
         if self.key_load.room and batch.input in self._sampled:
-            self.key_load.take(batch.keys)
+            self.key_load.sample(batch.keys)
         lineage = Lineage(batch.root, batch.due)
         ids = batch.ids
         if ids is not None and self._several:

@@ -32,7 +32,7 @@ class KeyLoadSampler:
         """Allow for some more tuples: a probe came."""
         self.room = PER_PROBE
 
-    def take(self, keys: Sequence[Any]) -> None:
+    def sample(self, keys: Sequence[Any]) -> None:
         """Look at the first `room` of these keys."""
         chosen = plain(keys[: self.room])
         self.room -= len(chosen)

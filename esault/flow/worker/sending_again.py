@@ -35,7 +35,7 @@ class SendingAgain:
         #: number of the message, its roots that are not done, what was refused
         self.open: list[tuple[int, list[OpenRoot], tuple[tuple[str, str], ...]]] = []
 
-    def take(self, message: SendAgain, refusal: str) -> None:
+    def begin(self, message: SendAgain, refusal: str) -> None:
         """Send them, or all but say why not."""
         refused: list[tuple[str, str]] = []
         begun: list[OpenRoot] = []

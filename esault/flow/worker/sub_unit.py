@@ -255,7 +255,7 @@ class SubUnit:
 
     def _on_send_again(self, message: SendAgain) -> None:
         running = self.lifecycle.phase is Phase.RUNNING and not self.leaving
-        self.sending_again.take(message, "" if running else "the unit that it goes out from has ended, or is ending")
+        self.sending_again.begin(message, "" if running else "the unit that it goes out from has ended, or is ending")
 
     @property
     def _worked_off(self) -> int:

@@ -251,7 +251,7 @@ class DriverActor(Supervisor):
         self._carry()
 
     def _take(self, core: Driver, message: Any, now: float) -> None:
-        if not core.commands.take(message) and not core.handle(message, now):
+        if not core.commands.handle(message) and not core.handle(message, now):
             self._notice(f"the driver got a message that it does not know: {message!r:.200}")
 
     def receiveMsg_Exited(self, message: Exited, sender: Any) -> None:
@@ -361,7 +361,7 @@ class DriverActor(Supervisor):
             self._shown_at = now + SHOW_EVERY - TICK / 2
             self.send(self._command, snapshot(self._core, now))
             if self._timeline is not None:
-                self._show(self._timeline.take(self._core, now))
+                self._show(self._timeline.next_page(self._core, now))
         self._carry()
         # A window is looked at when its reports are there, not at the tick after that: what has jumped waits meanwhile.
         look = self._core.scaling.next_look - self._now()

@@ -135,7 +135,7 @@ def _run_local(
             if now - shown >= 0.1:
                 shown = now
                 view.update(snapshot(local.driver, now))
-                page = timeline.take(local.driver, now) if timeline is not None else None
+                page = timeline.next_page(local.driver, now) if timeline is not None else None
                 if metrics is not None and page is not None:
                     metrics.write_page(page)
                 if isinstance(view, TimelineView) and page is not None:

@@ -7,7 +7,7 @@ from esault.state.row_names import REMEMBERED, RowNames
 
 
 def told(names, given, now):
-    names.take(given)
+    names.note(given)
     names.cut()
     names.told(1, now)
 

@@ -20,7 +20,7 @@ def cluster(rules=None, **slots):
 
 
 def hosts(made, *seats):
-    return [made.take(seat)[0] for seat in seats]
+    return [made.allocate(seat)[0] for seat in seats]
 
 
 COUNT, SPLIT = SlotRequest("count", "count", frozenset({"split"})), SlotRequest("split", "split", frozenset({"count"}))
@@ -34,7 +34,7 @@ def test_among_equals_neighbours_draw():
     made = cluster(a=4, b=4)
     assert hosts(made, SPLIT, SPLIT) == ["a", "b"]
     made.leave(SPLIT, "a", None)
-    made.take(SlotRequest("other"))
+    made.allocate(SlotRequest("other"))
     assert hosts(made, COUNT) == ["b"]
 
 
@@ -60,12 +60,12 @@ def test_cheapest_fills_hosts_by_what_a_slot_costs():
 def test_a_host_fits_that_takes_newcomers_and_has_what_they_ask_for():
     made = priced(PlacementRules(apart={"count": ("split",)}), a=(1, 0.0), b=(1, 0.0), c=(1, 0.0))
     assert all(made.fits(COUNT, name) for name in "abc")
-    made.take(SlotRequest("other", "other", host="a"))
+    made.allocate(SlotRequest("other", "other", host="a"))
     made.drain("b")
     made.short = frozenset("c")
     assert not any(made.fits(COUNT, name) for name in "abc")
     made = priced(PlacementRules(apart={"count": ("split",)}), a=(9, 0.0))
-    made.take(SPLIT)
+    made.allocate(SPLIT)
     assert not made.fits(COUNT, "a") and made.fits(SPLIT, "a")
     made.rules = PlacementRules(needs={"split": ("gpu",)})
     assert not made.fits(SPLIT, "a")
@@ -74,7 +74,7 @@ def test_a_host_fits_that_takes_newcomers_and_has_what_they_ask_for():
 def test_slots_are_charged_while_they_are_taken_on_hosts_that_have_gone_as_well():
     made = priced(None, a=(4, 3.6), b=(4, 0.0))
     made.charge(100.0)
-    first, second = made.take(COUNT), made.take(COUNT)
+    first, second = made.allocate(COUNT), made.allocate(COUNT)
     made.charge(110.0)
     made.leave(COUNT, *second)
     made.charge(115.0)
@@ -99,15 +99,15 @@ def test_needs_are_musts():
     made = Cluster(PlacementRules(needs={"count": ("gpu",)}))
     made.join("a", 4)
     made.join("b", 1, ("gpu",))
-    assert [made.take(COUNT), made.take(COUNT)] == [
-        ("b", made.take(SPLIT) and made.hosts["b"] and _slot("b", 0)),
+    assert [made.allocate(COUNT), made.allocate(COUNT)] == [
+        ("b", made.allocate(SPLIT) and made.hosts["b"] and _slot("b", 0)),
         ("b", None),
     ]
     with pytest.raises(UsageError, match="cannot go to host 'a': it needs gpu"):
-        made.take(SlotRequest("count", "count", host="a"))
+        made.allocate(SlotRequest("count", "count", host="a"))
     made.lose("b")
     with pytest.raises(UsageError, match="'count' needs gpu, which no host offers"):
-        made.take(COUNT)
+        made.allocate(COUNT)
 
 
 def _slot(host, number):
@@ -118,21 +118,21 @@ def _slot(host, number):
 
 def test_a_host_that_is_named_must_have_room():
     made = cluster(a=1, b=1)
-    assert made.take(SlotRequest("count", host="b"))[0] == "b"
+    assert made.allocate(SlotRequest("count", host="b"))[0] == "b"
     with pytest.raises(UsageError, match="all of its 1 slots taken"):
-        made.take(SlotRequest("count", host="b"))
+        made.allocate(SlotRequest("count", host="b"))
     with pytest.raises(UsageError, match="there is no host 'c'; there are: a, b"):
-        made.take(SlotRequest("count", host="c"))
+        made.allocate(SlotRequest("count", host="c"))
     made.drain("a")
     with pytest.raises(UsageError, match="it drains"):
-        made.take(SlotRequest("count", host="a"))
-    assert made.take(SlotRequest("count", host="a", beside=True))[0] == "a"
-    assert made.take(SlotRequest("count", host="c", beside=True))[0] == "b"
+        made.allocate(SlotRequest("count", host="a"))
+    assert made.allocate(SlotRequest("count", host="a", beside=True))[0] == "a"
+    assert made.allocate(SlotRequest("count", host="c", beside=True))[0] == "b"
 
 
 def test_without_any_host_there_is_no_place():
     with pytest.raises(UsageError, match="no host"):
-        Cluster().take(COUNT)
+        Cluster().allocate(COUNT)
 
 
 class Hosts(RuleBasedStateMachine):
@@ -219,7 +219,7 @@ def test_a_budget_in_money_buys_the_cheapest_slots_and_as_many_as_it_says(prices
     each = sorted(price for price, slots in prices for _ in range(slots))
     bought = max(n for n in range(len(each) + 1) if sum(each[:n]) <= budget + 1e-9)
     assert made.free == made.total == bought
-    got = [made.take(COUNT)[1] for _ in range(len(each))]
+    got = [made.allocate(COUNT)[1] for _ in range(len(each))]
     assert sum(slot is not None for slot in got) == bought
     assert (made.free, made.total) == (0, bought)
     assert made.hourly == made.most_hourly == pytest.approx(sum(each[:bought]))
@@ -229,11 +229,11 @@ def test_a_sub_unit_beyond_a_budget_shares_a_slot_and_none_goes_to_a_named_host_
     made = Cluster(PlacementRules("cheapest"), 0.5)
     made.join("a", 1, (), 0.3)
     made.join("b", 1, (), 0.4)
-    first, second = made.take(COUNT), made.take(COUNT)
+    first, second = made.allocate(COUNT), made.allocate(COUNT)
     assert (first[0], first[1] is None, second[1] is None) == ("a", False, True)
     assert not made.fits(COUNT, "b")
     with pytest.raises(UsageError, match=r"it costs 0.4 a slot, and of the budget of 0.5/h 0.3 is spent"):
-        made.take(SlotRequest("count", "count", host="b"))
+        made.allocate(SlotRequest("count", "count", host="b"))
     made.charge(0.0)
     made.charge(3600.0)
     assert sum(each.cost for each in made.costs.values()) == pytest.approx(0.3) and made.charged_seconds == 3600.0
@@ -244,7 +244,7 @@ def test_free_slots_go_first(sizes, number):
     made = Cluster()
     for i, size in enumerate(sizes):
         made.join(str(i), size)
-    got = [made.take(COUNT)[1] for _ in range(number)]
+    got = [made.allocate(COUNT)[1] for _ in range(number)]
     assert sum(slot is not None for slot in got) == min(number, sum(sizes))
 
 

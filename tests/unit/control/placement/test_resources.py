@@ -13,7 +13,7 @@ SEAT = SlotRequest("count")
 
 def test_what_is_asked_for_beyond_what_there_is_comes_without_a_slot():
     slots = OneHost("here", 2)
-    assert [slots.take(SEAT) for _ in range(3)] == [
+    assert [slots.allocate(SEAT) for _ in range(3)] == [
         ("here", Slot("here", 0)),
         ("here", Slot("here", 1)),
         ("here", None),
@@ -23,7 +23,7 @@ def test_what_is_asked_for_beyond_what_there_is_comes_without_a_slot():
 
 def test_slots_come_back_once_and_only_ours():
     slots = OneHost("here", 2)
-    given = [slots.take(SEAT)[1] for _ in range(2)]
+    given = [slots.allocate(SEAT)[1] for _ in range(2)]
     for slot in (given[1], given[1], Slot("there", 7), None):
         slots.leave(SEAT, "here", slot)
     assert slots.free == 1
@@ -32,7 +32,7 @@ def test_slots_come_back_once_and_only_ours():
 
 def test_one_host_knows_no_other():
     with pytest.raises(UsageError, match="cannot move to 'there'"):
-        OneHost("here", 2).take(SlotRequest("count", host="there"))
+        OneHost("here", 2).allocate(SlotRequest("count", host="there"))
 
 
 def test_a_place_is_given_back_when_its_holder_is_gone_and_goes_to_who_has_none():

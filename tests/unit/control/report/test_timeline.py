@@ -36,7 +36,7 @@ def run_to_the_end(local: LocalRuntime, timeline: Timeline, split_at: int = 3) -
     while local.driver.phase != "ended":
         if not local.step():
             local.wait()
-        page = timeline.take(local.driver, local.now())
+        page = timeline.next_page(local.driver, local.now())
         if page is not None:
             pages.append(page)
             if len(pages) == split_at and local.driver.phase == "running" and not local.driver.units["count"].finishing:
@@ -73,7 +73,7 @@ def test_windows_have_no_gaps_and_their_counts_are_those_of_the_report():
 def test_nothing_is_said_before_tuples_flow():
     local = LocalRuntime(topology())
     timeline = Timeline()
-    assert timeline.take(local.driver, local.now()) is None
+    assert timeline.next_page(local.driver, local.now()) is None
     assert timeline.last(local.driver, local.now()) is None
 
 

@@ -34,7 +34,7 @@ class Run:
         for name, price in prices.items():
             self.resources.join(name, 2, (), price)
         for host in at.values():
-            self.resources.take(slot_request_of(self.plan, "count", host))
+            self.resources.allocate(slot_request_of(self.plan, "count", host))
         self.places = SimpleNamespace(hosts=at)
         self.refused, self.moves = refused, []
         self.commands = SimpleNamespace(elastic=lambda unit, more: None)

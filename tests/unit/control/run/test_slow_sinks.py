@@ -14,7 +14,7 @@ def told(reports, draining=True, phase="running"):
     driver = SimpleNamespace(draining=draining, phase=phase, notices=deque())
     sinks = SlowSinks(driver)
     for now, incarnation, landed, waiting in reports:
-        sinks.take(Status(incarnation, now, SubUnitCounts(), landed=landed, waiting_sinks=waiting), now)
+        sinks.handle(Status(incarnation, now, SubUnitCounts(), landed=landed, waiting_sinks=waiting), now)
     return list(driver.notices)
 
 

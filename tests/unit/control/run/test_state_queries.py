@@ -60,7 +60,7 @@ def test_the_owner_of_a_key_is_asked_and_no_other(queries):
     ((incarnation, message),) = queries.sent
     assert incarnation == asked.table.owner(position("cat"))
     assert answer() is None
-    queries.take(PeekedState(incarnation, message.number, 9, (('"cat"', '{"n": 3}'),)))
+    queries.answered(PeekedState(incarnation, message.number, 9, (('"cat"', '{"n": 3}'),)))
     assert answer() == {"done": True, "keys": 9, "found": [{"key": "cat", "state": {"n": 3}}]}
 
 
@@ -69,13 +69,13 @@ def test_all_are_asked_for_some_keys(queries):
     answer = queries.ask(lambda: asked, (), "c", 2)
     assert [incarnation for incarnation, _ in queries.sent] == [1, 2, 3]
     number = queries.sent[0][1].number
-    queries.take(PeekedState(1, number, 4, (('"ca"', "1"), ('"cb"', "2"))))
-    queries.take(PeekedState(2, number, 1, (('"cc"', "3"),)))
-    queries.take(PeekedState(2, number, 1, (('"cc"', "3"),)))  # twice: counts once
+    queries.answered(PeekedState(1, number, 4, (('"ca"', "1"), ('"cb"', "2"))))
+    queries.answered(PeekedState(2, number, 1, (('"cc"', "3"),)))
+    queries.answered(PeekedState(2, number, 1, (('"cc"', "3"),)))  # twice: counts once
     assert answer() is None
-    queries.take(PeekedState(3, number, 0, ()))
+    queries.answered(PeekedState(3, number, 0, ()))
     assert answer() == {"done": True, "keys": 5, "found": [{"key": "ca", "state": 1}, {"key": "cb", "state": 2}]}
-    queries.take(PeekedState(3, number, 1, ()))  # too late
+    queries.answered(PeekedState(3, number, 1, ()))  # too late
 
 
 def test_one_that_is_gone_is_not_waited_for_also_where_all_went_back(queries):
@@ -98,7 +98,7 @@ def test_while_keys_move_it_waits(queries, why):
     assert answer() is None
     (number,) = {message.number for _, message in queries.sent}
     for incarnation, _ in list(queries.sent):
-        queries.take(PeekedState(incarnation, number, 1, ()))
+        queries.answered(PeekedState(incarnation, number, 1, ()))
     assert answer() == {"done": True, "keys": 3, "found": []}
 
 
@@ -115,5 +115,5 @@ def test_what_a_sub_unit_cannot_show_is_said(queries):
     asked = unit()
     answer = queries.ask(lambda: asked, ("cat",), "", 5)
     ((incarnation, message),) = queries.sent
-    queries.take(PeekedState(incarnation, message.number, 0, (), "the state cannot be shown: ValueError: no"))
+    queries.answered(PeekedState(incarnation, message.number, 0, (), "the state cannot be shown: ValueError: no"))
     assert answer()["error"].endswith("the state cannot be shown: ValueError: no")

@@ -29,7 +29,7 @@ def driver():
 
 def heard(watch, *incarnations, now):
     for incarnation in incarnations:
-        assert not watch.take(Added(incarnation, ()), now)
+        assert not watch.handle(Added(incarnation, ()), now)
 
 
 def test_the_silent_one_is_asked_once_and_told_of_with_its_place(driver):
@@ -42,7 +42,7 @@ def test_the_silent_one_is_asked_once_and_told_of_with_its_place(driver):
     watch.tick(5.1)
     watch.tick(5.2)
     assert list(driver.outbox) == [(7, DumpThreads(7))]
-    assert watch.take(ThreadDump(7, "process, slow.py:12", "esault-data:\n..."), 5.3)
+    assert watch.handle(ThreadDump(7, "process, slow.py:12", "esault-data:\n..."), 5.3)
     watch.tick(100.0)
     assert driver.notices[0] == "no word from slow/7 for 5 s: it is in process, slow.py:12"
     assert not [message for _, message in driver.outbox if isinstance(message, Kill)]
@@ -64,8 +64,8 @@ def test_one_that_does_not_answer_and_one_that_is_in_the_engine(driver, place, t
     heard(watch, 7, 8, now=0.0)
     watch.tick(5.5)
     if place is not None:
-        watch.take(ThreadDump(7, place, "stack"), 5.6)
-        watch.take(ThreadDump(8, place, "stack"), 5.6)
+        watch.handle(ThreadDump(7, place, "stack"), 5.6)
+        watch.handle(ThreadDump(8, place, "stack"), 5.6)
     watch.tick(6.4)
     watch.tick(6.6)
     watch.tick(7.6)
@@ -80,7 +80,7 @@ def test_a_slow_bolt_that_misses_many_is_told_of_once_and_the_newest_are_kept(dr
     for tuple_ in range(1, 251):
         watch.tick(tuple_ * 6.0 - 0.1)
         heard(watch, 8, now=tuple_ * 6.0)
-        watch.take(ThreadDump(7, "process, slow.py:12", "stack"), tuple_ * 6.0)
+        watch.handle(ThreadDump(7, "process, slow.py:12", "stack"), tuple_ * 6.0)
         heard(watch, 7, now=tuple_ * 6.0)
     assert len(driver.notices) == 1
     assert len(watch.all) == 100
@@ -113,6 +113,6 @@ def test_one_that_waits_for_its_restart_or_was_never_heard_may_be_silent(driver)
     for now in range(1, 20):
         watch.tick(float(now))
     assert not driver.outbox
-    assert not watch.take(Built(8, 1, "data", "express"), 19.5)
-    watch.take(ThreadDump(9, "process, x.py:1", "late, of one that is gone"), 19.6)
+    assert not watch.handle(Built(8, 1, "data", "express"), 19.5)
+    watch.handle(ThreadDump(9, "process, x.py:1", "late, of one that is gone"), 19.6)
     assert not watch.all

@@ -32,7 +32,7 @@ def test_the_first_one_is_that_of_the_least_time_and_of_those_the_one_that_was_s
             assert timers.cancel(key, name) == (plain.pop((key, name), None) is not None)
         elif what == "move":
             codec = Codec()
-            said = with_timers(b"state", timers.take(key), codec)
+            said = with_timers(b"state", timers.pop(key), codec)
             state, moved = without_timers(said, codec)
             assert state == b"state"
             timers.put(key, moved)

@@ -95,9 +95,9 @@ def test_the_sampler_looks_at_a_few_tuples_after_each_probe():
     sampler = KeyLoadSampler()
     assert sampler.room == 0
     sampler.refill()
-    sampler.take(["a"] * 100)
+    sampler.sample(["a"] * 100)
     assert sampler.room == PER_PROBE - 100
-    sampler.take(["b"] * 1000)
+    sampler.sample(["b"] * 1000)
     assert sampler.room == 0
     load = sampler.summary()
     assert load.size == PER_PROBE
@@ -115,7 +115,7 @@ def test_points_divide_the_sample_into_equal_parts(tuples, keys, seed):
     given_keys = [f"k{order.randrange(keys)}" for _ in range(tuples)]
     for start in range(0, tuples, PER_PROBE):
         sampler.refill()
-        sampler.take(given_keys[start : start + PER_PROBE])
+        sampler.sample(given_keys[start : start + PER_PROBE])
     load = sampler.summary()
     places = sorted(position(k) for k in given_keys[-KEPT:])
     assert load.size == min(tuples, KEPT)
