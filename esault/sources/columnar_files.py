@@ -20,6 +20,7 @@ class ColumnarFiles(SplitSource[Any, dict[str, Any]]):
     """A list of files and of columns that are read. Subclasses open them."""
 
     extra: ClassVar[str] = "parquet"
+    bounded: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -47,6 +47,7 @@ class CsvFiles(SplitSource[Any, dict[str, Any]]):
     those of `TextFiles`; a byte order mark is left out.
     """
 
+    bounded: ClassVar[bool] = True
     delivery_guarantee: ClassVar[str] = "exactly once: a place in each file is kept in checkpoints"
 
     def __init__(

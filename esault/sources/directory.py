@@ -37,6 +37,7 @@ class Directory(SplitSource[str, str]):
     `.gz` files are unpacked on the way. `encoding`, `errors`, `max_line` and `on_long_line` are those of `TextFiles`.
     """
 
+    bounded: ClassVar[bool] = True
     delivery_guarantee: ClassVar[str] = "each line counts once: it is read again from the checkpoint"
 
     def __init__(

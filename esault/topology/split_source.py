@@ -80,6 +80,9 @@ class SplitSource(Spout[K, V]):
     #: called once, and the run ends when all splits have
     discovery_interval: float | None = None
 
+    #: True says that each split has an end, as a file has. Then they may be read one after the other, as the Spark engine does
+    bounded: ClassVar[bool] = False
+
     #: splits that one sub-unit reads at a time, so that many files need not all be open; others wait until one ends. None: all
     splits_at_once: int | None = None
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from esault.spark.engine.whole_splits import WholeSplits, can_be_whole
 from esault.topology.builder import Topology
 from esault.topology.plan import Plan, UnitPlan
+from esault.topology.split_source import SplitSource
 from esault.topology.windowed_spout import WindowedSpout
 
 __all__ = ["adapted", "notices"]
 
 
 def adapted(topology: Topology) -> Plan:
-    """Return the plan: units once, whatever replicas they ask for, and spouts without the windows in which a policy would release them."""
+    """Return the plan: units once, whatever replicas they ask for, and spouts as Spark reads them."""
     plan = topology.plan(replicas=False)
     return replace(plan, units={name: _unit(unit) for name, unit in plan.units.items()})
 
@@ -21,6 +23,8 @@ def _unit(unit: UnitPlan) -> UnitPlan:
     spout = unit.spout
     if isinstance(spout, WindowedSpout):
         spout = spout.spout
+    if isinstance(spout, SplitSource) and can_be_whole(unit):
+        spout = WholeSplits(spout)
     return replace(unit, spout=spout, replicas=1, buffer=None, keys_in_memory=None)
 
 

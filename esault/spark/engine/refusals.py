@@ -10,6 +10,7 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.spark.engine.event_time import timed_edges
 from esault.topology.plan import Plan, UnitPlan
+from esault.topology.split_source import SplitSource
 
 __all__ = ["check_options", "check_topology", "refusals"]
 
@@ -29,17 +30,31 @@ def refusals(plan: Plan) -> list[str]:
 def _of_unit(unit: UnitPlan) -> list[str]:
     why = []
     if unit.reads_splits:
-        why.append(
-            f"{type(unit.spout).__name__} is read in splits, whose rows come in no fixed order, and Spark reads a range of rows once more "
-            "to process it; take a source that is read as a whole: TextFiles(path, follow=True) in place of Directory(path), TextFiles(path) "
-            "and a step with csv.reader in place of CsvFiles(path), or JsonFiles"
-        )
+        why.append(f"{type(unit.spout).__name__} {_why_not_whole(unit)}")
     if any(given is not None and given.advance for _, given in timed_edges(unit)):
         why.append(
             "Idle(advance=True): Spark runs a batch when tuples have come, so in silence nothing moves time on; write the seconds alone, "
             "idle=30"
         )
     return why
+
+
+def _why_not_whole(unit: UnitPlan) -> str:
+    source = unit.spout
+    if not (isinstance(source, SplitSource) and source.bounded):
+        return (
+            "is read in splits that have no end, whose rows come in no fixed order, and Spark reads a range of rows once more to process it; "
+            "write a Spout with read, position and seek, or run it on actors"
+        )
+    if source.discovery_interval is not None:
+        return (
+            "looks for new files, whose rows come among those of others in no fixed order, and Spark reads a range of rows once more to "
+            "process it; write every=None, or take TextFiles(path, follow=True), or JsonFiles with follow=True"
+        )
+    return (
+        "is read one file after the other on Spark, and the first one's times would make rows of the others late, which they are not on "
+        "actors; take TextFiles, or JsonFiles, which are read so on both"
+    )
 
 
 def check_topology(plan: Plan) -> None:

@@ -26,7 +26,7 @@ from esault import (
 )
 from esault import aggregates as agg
 from esault.sinks import Collect, JsonLines, SparkTable
-from esault.sources import Items
+from esault.sources import CsvFiles, Directory, Items, ParquetFiles
 from esault.windows import CalendarWindow, CountWindow, SessionWindow, SlidingWindow, TumblingWindow
 
 TEXT = ["the cat sat on the mat", "a dog and a cat", "the end of the cat", "mat dog sat end"] * 25
@@ -732,4 +732,27 @@ def alike(out: str = "out") -> Topology:
         kept = stream.bolt(f"{name}_keyed", Kept, by_key())
         kept.bolt(f"{name}_last", Named, by_key()).sink(f"{name}_kept", Collect())
         stream.bolt(f"{name}_expire", Named, by_key(), expire_after=3600).sink(f"{name}_expired", Collect())
+    return t
+
+
+class Rows(Bolt):
+    """How many rows of a key there were, and the newest."""
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, key, value):
+        self.n += 1
+        self.emit(key, (self.n, value))
+
+
+def files(kind: str, folder: str) -> Topology:
+    """Sources that actors read in splits."""
+    sources = {
+        "csv": lambda: CsvFiles(folder, key="k", types={"n": int}),
+        "parquet": lambda: ParquetFiles(folder, key="k"),
+        "directory": lambda: Directory(folder, every=None),
+    }
+    t = Topology("files")
+    t.spout("rows", sources[kind](), parallelism=2).bolt("seen", Rows, grouping=by_key()).sink("seen", Collect())
     return t

@@ -218,9 +218,10 @@ def test_what_spark_has_in_a_way_of_its_own_is_said_and_left_out():
 
 def test_what_spark_cannot_do_is_refused_with_reason_and_remedy(tmp_path):
     t = Topology("t")
-    t.spout("s", Directory(tmp_path)).bolt("b", Plain, grouping=shuffle()).sink("out", _sink())
+    t.spout("s", Directory(tmp_path, every=1)).bolt("b", Plain, grouping=shuffle()).sink("out", _sink())
     with pytest.raises(
-        TopologyError, match=r"^t cannot run on the Spark engine:\n- unit 's': Directory is read in splits"
+        TopologyError,
+        match=r"^t cannot run on the Spark engine:\n- unit 's': Directory looks for new files, .* write every=None",
     ):
         check_topology(adapted(t))
     assert refusals(plan()) == []

@@ -1,0 +1,113 @@
+"""A source of splits that end, such as files, read as a whole: one split after the other, so that there is one order of all rows.
+
+Actors deal splits out to their sub-units. Here a spout has parts whose number stays, and workers read what the driver has read before: both
+must find the same rows in the same order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from zlib import crc32
+
+from esault.errors import SourceError
+from esault.topology.columns import Columns
+from esault.topology.context import Context
+from esault.topology.plan import UnitPlan
+from esault.topology.split_source import SplitReader, SplitSource
+from esault.topology.spout import EndOfStream, Spout
+
+__all__ = ["WholeSplits", "can_be_whole"]
+
+#: seconds until the splits must be known in a worker
+_PATIENCE = 60.0
+
+
+def can_be_whole(unit: UnitPlan) -> bool:
+    """Return whether its source is one of splits that all end, of which there are no more later on, and without time: rows of the second
+    split would be late behind those of the first, where actors read both at once.
+    """
+    spout = unit.spout
+    found = isinstance(spout, SplitSource) and spout.bounded and spout.discovery_interval is None
+    return found and not unit.watermark_targets
+
+
+class WholeSplits(Spout[Any, Any]):
+    """See the module. Of several parts each has every so many splits."""
+
+    parallel: ClassVar[bool] = True
+
+    def __init__(self, source: SplitSource[Any, Any]) -> None:
+        self.source = source
+        self._names: list[str] | None = None
+        self._mark = 0
+        #: the split that is read, where to begin in it, and its reader once it is open
+        self._at = 0
+        self._within: Any = None
+        self._reader: SplitReader[Any, Any] | None = None
+
+    def check(self) -> None:
+        """As the source."""
+        self.source.check()
+
+    def open(self, context: Context) -> None:
+        """The source; its splits one by one."""
+        self.context = self.source.context = context
+        self.source.open(context)
+
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]] | Columns:
+        """Read the split at hand, or the next one."""
+        names = self._known()
+        if names is None:
+            return []
+        while True:
+            if self._reader is None:
+                if self._at == len(names):
+                    raise EndOfStream
+                self._reader = self.source.open_split(names[self._at], self._within)
+            try:
+                return self._reader.read(limit)
+            except EndOfStream:
+                self._let_go()
+                self._at, self._within = self._at + 1, None
+
+    def _known(self) -> list[str] | None:
+        """Return the names of this part's splits; None where they are not known yet."""
+        if self._names is None:
+            found = self.source.splits()
+            if found is not None:
+                self._names = list(found)[self.context.part :: self.context.parts]
+                self._mark = crc32("\0".join(self._names).encode("utf-8", "surrogateescape"))
+        return self._names
+
+    def position(self) -> Any:
+        """Return (number of the split, where in it, what all splits were)."""
+        return self._at, self._within if self._reader is None else self._reader.position(), self._mark
+
+    def seek(self, position: Any) -> None:
+        """Go on there. Raises SourceError where the splits are others by now: rows would come twice, or not at all."""
+        self._let_go()
+        self._at, self._within, mark = position
+        until = time.monotonic() + _PATIENCE
+        while self._known() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        if self._names is None or self._mark != mark:
+            raise SourceError(
+                f"{type(self.source).__name__} finds other files than when they were first read; on Spark those that are read must stay, and "
+                "none may come beside them: read them from a folder of their own"
+            )
+
+    def counters(self) -> Mapping[str, int]:
+        """As the source."""
+        return self.source.counters()
+
+    def _let_go(self) -> None:
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            reader.close()
+
+    def close(self) -> None:
+        """The split at hand, and the source."""
+        self._let_go()
+        self.source.close()
