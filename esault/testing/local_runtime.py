@@ -6,7 +6,6 @@ documentation.
 
 from __future__ import annotations
 
-import copy
 import random
 import shutil
 import tempfile
@@ -24,7 +23,7 @@ from esault.control.report.summary import how_ended
 from esault.control.report.summary import report as make_report
 from esault.control.run.driver import Driver
 from esault.elasticity.scaling import EVERY_UNIT
-from esault.errors import CheckpointError, TopologyError, TopologyFailed, UsageError
+from esault.errors import CheckpointError, TopologyFailed, UsageError
 from esault.event_loop import SteppedLoop
 from esault.flow.operators.user_error import pack_cause, read_cause
 from esault.flow.worker.environment import Environment
@@ -42,15 +41,15 @@ from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
 from esault.testing.local_dead_letters import LocalDeadLetters
+from esault.testing.local_plans import LocalPlans
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
 from esault.testing.local_sinks import LocalSinks
 from esault.testing.manual_clock import ManualClock
-from esault.testing.memory_connectors import collecting, given
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology, plan_maker
 from esault.topology.chaining import chain
-from esault.topology.plan import Plan, UnitPlan
+from esault.topology.plan import Plan
 from esault.topology.spout import Spout
 
 __all__ = ["LocalRuntime"]
@@ -102,20 +101,15 @@ class LocalRuntime:
         `real=True` is for `--engine local`: the real sinks and files of dead letters, and the real clock unless a `clock` is given. Raises
         TopologyError, UsageError.
         """
-        self._plan_of = plan_maker(topology)
+        plan_of = plan_maker(topology)
         self._real = real
         settings = _with_checks(settings or Settings(), real)
         if settings.chaining:
-            unchained, apart = self._plan_of, {*settings.unchained, *(parallelism or {}), *(policies or {})}
+            unchained, apart = plan_of, {*settings.unchained, *(parallelism or {}), *(policies or {})}
             apart |= set() if kept is None else kept.apart
-            self._plan_of = lambda: chain(unchained(), apart)
+            plan_of = lambda: chain(unchained(), apart)
             plan = None if plan is None else chain(plan, apart)
-        self._given = {name: rows if isinstance(rows, Spout) else list(rows) for name, rows in (spouts or {}).items()}
-        self.plan = plan or self._plan_of()
-        for name in self._given:
-            if name not in self.plan.units or self.plan.units[name].kind != "spout":
-                known = ", ".join(u.name for u in self.plan.units.values() if u.kind == "spout")
-                raise TopologyError(f"spouts={{{name!r}: ...}}: there is no spout of that name; there are: {known}")
+        self.plan = plan or plan_of()
         self.clock = clock or ManualClock()
         self._now: Callable[[], float] = time.time if real and clock is None else self.clock
         self._order = random.Random(seed)
@@ -134,16 +128,12 @@ class LocalRuntime:
         self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir)
         self._state_dir = state_dir
         self.kept: list[CompletedCheckpoint] = []  # all complete ones, where they are kept in memory
-        self._made: list[UnitPlan] = []  # plans of sub-units whose real sinks were used
+        self._plans = LocalPlans(self.plan, plan_of, spouts or {}, real, self._landed, self._prepared)
         probes = "memory://probes" if policies else ""
         chosen = {EVERY_UNIT: "none", **(policies or {})}
-        # A given spout can seek, whatever the one can that it stands for.
-        units = {name: unit if real else self._collecting(unit) for name, unit in self.plan.units.items()}
-        for name, rows in self._given.items():
-            units[name] = replace(units[name], spout=given(rows))
         kept_in = None if state_dir is None else StateDir(state_dir, locked=False, last_number=last_number)
         self.driver = Driver(
-            replace(self.plan, units=units),
+            self._plans.of_driver(),
             run,
             "localhost",
             settings,
@@ -217,12 +207,7 @@ class LocalRuntime:
 
     def collected(self) -> dict[str, list[Any]]:
         """Rows of `Collect` sinks that really ran, by the sink's name."""
-        rows: dict[str, list[Any]] = {}
-        sinks = {id(sink.sink): sink for unit in self._made for sink in unit.sinks}  # sub-units may share one
-        for sink in sinks.values():
-            if isinstance(found := getattr(sink.sink, "rows", None), list):
-                rows.setdefault(sink.name, []).extend(found)
-        return rows
+        return self._plans.collected()
 
     def wait(self) -> None:
         """Nothing happens by itself now: let time pass until something does."""
@@ -280,7 +265,7 @@ class LocalRuntime:
             if not build.unit:
                 self._processes[build.incarnation] = LocalAcker(build, self._wire, self._now)
                 return
-            unit = self._unit_plan(build.unit)
+            unit = self._plans.of_sub_unit(build.unit)
             if message.reused:
                 spout = self._spout_of(message.reused)
                 if spout is None:
@@ -339,20 +324,6 @@ class LocalRuntime:
             return None
         process.leave()
         return process.core.spout
-
-    def _unit_plan(self, name: str) -> UnitPlan:
-        unit = self._plan_of().unit(name)
-        if self._real:
-            self._made.append(unit)
-            return unit
-        if unit.kind == "spout":
-            # Each sub-unit has an object of its own, as it has where each is a process.
-            spout = given(self._given[name]) if name in self._given else copy.deepcopy(unit.spout)
-            unit = replace(unit, spout=spout)
-        return self._collecting(unit)
-
-    def _collecting(self, unit: UnitPlan) -> UnitPlan:
-        return collecting(unit, self._landed, self._prepared)
 
     def _observe(self, unit: str, stream: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
         self._emitted.setdefault((unit, stream), []).extend(zip(plain(keys), plain(values)))
