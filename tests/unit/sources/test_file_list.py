@@ -38,6 +38,20 @@ def test_a_file_named_twice_is_found_once(texts):
     ]
 
 
+@pytest.mark.parametrize("path", ["texts", "texts/*.txt", "texts/*/*.txt", "./texts//*.txt", "texts/a.txt"])
+def test_files_of_one_path_are_measured_as_those_of_several(texts, path):
+    alone = FileList(path).measure()
+    assert list(alone) == FileList(path).find()
+    assert list(alone.items()) == list(FileList([path, path]).measure().items())
+    assert alone == {name: Path(name).stat().st_size for name in alone}
+
+
+def test_a_file_that_one_glob_reaches_by_two_ways_is_measured_once(texts):
+    for folder in ("texts/one", "texts/two"):
+        Path(folder).mkdir()
+    assert list(FileList("texts/*/../a.txt").measure()) == ["texts/deep/../a.txt"]
+
+
 def test_a_file_whose_name_looks_like_a_glob_is_that_file(texts):
     Path("data[1].txt").write_text("x\n")
     Path("data1.txt").write_text("x\n")
