@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +14,12 @@ from esault.flow.operators.emitter import Emitter
 if TYPE_CHECKING:
     from esault.topology.process_loop import ProcessLoop
 
-__all__ = ["HOT", "HotLoop"]
+__all__ = ["HOT", "MANY", "HotLoop"]
 
 #: tuples of a unit until it is written out, which takes as long as it saves with some ten thousand
 HOT = 20_000
+#: objects that a processor's cache does not hold
+MANY = 30_000
 
 
 class HotLoop:
@@ -103,7 +107,7 @@ class HotLoop:
             emitter.name_each(ids, lengths[1:])
 
     def _tuples(self, objects: Any, keys: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Return what the loop goes over, with the objects that are known of all keys.
+        """Return what the loop goes over, with the objects of all keys where there are many, and None for those that the loop looks up.
 
         Looked up at once: a processor waits for memory of several at a time where little else is done in between, which takes a quarter
         off of what a row costs with a million keys. An object that is made meanwhile is looked up in the loop.
@@ -111,10 +115,10 @@ class HotLoop:
         rows = self._rows = iter(keys)
         if not self._keyed:
             return zip(rows, values)
-        try:
-            known = list(map(objects.get, keys))
-        except Exception:  # one that is no key: its row says so
-            known = [None] * len(keys)
+        known: Iterable[Any] = repeat(None)
+        if len(objects) >= MANY:
+            with contextlib.suppress(Exception):  # one that is no key: its row says so
+                known = list(map(objects.get, keys))
         return zip(rows, values, known)
 
     @property

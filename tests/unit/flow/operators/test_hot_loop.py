@@ -98,6 +98,7 @@ class Ids(Collect):
 def batches(monkeypatch):
     """Sizes of the batches that ran written out."""
     monkeypatch.setattr(hot_loop, "HOT", 100)
+    monkeypatch.setattr(hot_loop, "MANY", 3)
     seen: list = []
     ready = HotLoop.ready
 
@@ -143,12 +144,13 @@ def test_what_comes_out_is_what_calls_put_out(batches, monkeypatch, first, sink,
 KEYS = st.sampled_from([0, 1, True, False, 2, "1", "a", None, (1, 2), (True, 2), ("a",), b"a"]) | st.integers(0, 40)
 
 
-@given(st.lists(st.tuples(KEYS, st.integers(-5, 5)), min_size=1, max_size=200), st.integers(1, 60))
+@given(st.lists(st.tuples(KEYS, st.integers(-5, 5)), min_size=1, max_size=200), st.integers(1, 60), st.integers(0, 9))
 @settings(max_examples=40, deadline=None)
-def test_keys_that_are_new_in_a_batch_and_such_as_look_alike_have_the_objects_that_calls_give_them(rows, size):
+def test_keys_that_are_new_in_a_batch_and_such_as_look_alike_have_the_objects_that_calls_give_them(rows, size, many):
     def put_out(hot):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(hot_loop, "HOT", hot)
+            patch.setattr(hot_loop, "MANY", many)
             ran = []
             patch.setattr(HotLoop, "_tuples", lambda self, *rows: ran.append(rows) or tuples(self, *rows))
             t = Topology("hot")
