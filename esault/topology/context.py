@@ -80,19 +80,19 @@ class Context:
 
         The run adds up what its sub-units count; `--metrics` and `--otlp` export it, and the report has it.
         """
-        made: UserCounter = self.metrics.get("counter", name, description, labels)
+        made: UserCounter = self.metrics.get_or_create("counter", name, description, labels)
         return made
 
     def gauge(self, name: str, description: str = "", /, **labels: str) -> UserGauge:
         """Return a gauge of your own: `.set(3)`, `.inc()`, `.dec()`; each sub-unit has its own value. Raises ValueError."""
-        made: UserGauge = self.metrics.get("gauge", name, description, labels)
+        made: UserGauge = self.metrics.get_or_create("gauge", name, description, labels)
         return made
 
     def histogram(
         self, name: str, description: str = "", /, *, buckets: Sequence[float] = BUCKETS, **labels: str
     ) -> UserHistogram:
         """Return a histogram of your own: `.observe(0.2)`; `buckets` are upper bounds. Raises ValueError."""
-        made: UserHistogram = self.metrics.get("histogram", name, description, labels, buckets)
+        made: UserHistogram = self.metrics.get_or_create("histogram", name, description, labels, buckets)
         return made
 
     def finish_for(self, reason: str) -> None:

@@ -114,7 +114,7 @@ class UserMetrics:
         self._all: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
         self._about: dict[str, tuple[str, str]] = {}
 
-    def get(self, kind: str, name: str, description: str, labels: dict[str, str], *more: Any) -> Any:
+    def get_or_create(self, kind: str, name: str, description: str, labels: dict[str, str], *more: Any) -> Any:
         """Return the metric of this name and labels, made where it is asked for first. Raises ValueError."""
         key = (name, tuple(labels.items()))
         found = self._all.get(key)
@@ -165,4 +165,4 @@ def kept(kind: str, name: str, labels: tuple[tuple[str, str], ...], *more: Any) 
     metrics = UserMetrics.here
     if metrics is None:
         metrics = UserMetrics.here = UserMetrics()
-    return metrics.get(kind, name, "", dict(labels), *more)
+    return metrics.get_or_create(kind, name, "", dict(labels), *more)

@@ -73,10 +73,10 @@ class TestOneSubUnit:
     def test_an_object_may_keep_one_and_finds_it_again_where_it_comes_to(self, monkeypatch, kind):
         here, there = UserMetrics(), UserMetrics()
         more = ((1.0,),) if kind == "histogram" else ()
-        made = here.get(kind, "orders", "", {"shop": "a"}, *more)
+        made = here.get_or_create(kind, "orders", "", {"shop": "a"}, *more)
         monkeypatch.setattr(UserMetrics, "here", there)
         found = pickle.loads(pickle.dumps(made))
-        assert found is there.get(kind, "orders", "", {"shop": "a"})
+        assert found is there.get_or_create(kind, "orders", "", {"shop": "a"})
         assert getattr(found, "bounds", (1.0,)) == (1.0,)
 
 
