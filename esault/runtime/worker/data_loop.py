@@ -33,6 +33,7 @@ from esault.runtime.net.links import UnixWire
 from esault.runtime.net.status_pipe import Report, StatusWriter
 from esault.runtime.process.heap import give_back, keep_freed
 from esault.runtime.process.lease import Lease
+from esault.runtime.process.time_slice import short_slice
 from esault.runtime.process.usage import process_usage
 from esault.runtime.process.waker import Waker
 from esault.runtime.worker.fork_retries import is_shortage, shortage
@@ -106,6 +107,7 @@ class DataLoop(threading.Thread):
     def run(self) -> None:
         """The thread."""
         sys.setswitchinterval(SWITCH)
+        short_slice()
         try:
             self.serve()
         except (UserError, EsaultError) as error:
