@@ -75,7 +75,7 @@ def run() -> None:
         "seconds": {str(k): v for k, v in sorted(bins.items())},
         "logs": logs,
         "parallelism": [(t * arguments.speed, n) for t, n in unit.parallelism],
-        "changes": [asdict(c) for c in report.changes],
+        "changes": report.as_dict()["changes"],
         "decisions": [asdict(d) for d in report.decisions],
         "busy_seconds": unit.busy_seconds,
         "run_seconds": report.seconds,
