@@ -220,7 +220,9 @@ def test_what_spark_cannot_run_is_said_by_check(words, tmp_path, capsys):
     (tmp_path / "splits.py").write_text(text.replace("TextFiles", "Directory"))
     code, _, err = call(capsys, "check", "splits.py", "--engine", "spark")
     assert code == 2
-    assert "cannot run on the Spark engine" in err and "take a source that is read as a whole" in err
+    assert (
+        "cannot run on the Spark engine" in err and "Directory looks for new files" in err and "write every=None" in err
+    )
 
 
 def test_help_of_run_lists_the_topologys_parameters(words, capsys, monkeypatch):

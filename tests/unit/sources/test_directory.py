@@ -85,4 +85,4 @@ class TestDirectory:
     def test_spark_refuses_it_by_name(self, tmp_path):
         t = Topology("inbox")
         t.spout("lines", Directory(tmp_path)).sink("out", JsonLines(tmp_path / ".out"))
-        assert "Directory is read in splits" in refusals(t.plan())[0]
+        assert "Directory looks for new files" in refusals(t.plan())[0]
