@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from types import FunctionType, ModuleType
 
 from esault.topology.factory import class_behind
 from esault.topology.method_code import changed_names, code_of
@@ -54,8 +53,8 @@ def _changed(function: FunctionType) -> Iterator[str]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     for code in code_of(function):
         for name, how in changed_names(code):
-            if _is_own(name, code, function, cells):
-                continue
+            if name in code.co_freevars and name not in cells:
+                continue  # a variable of the function around it, made anew with each call
             try:
                 value = cells[name].cell_contents if name in cells else function.__globals__[name]
             except (KeyError, ValueError):
@@ -63,10 +62,5 @@ def _changed(function: FunctionType) -> Iterator[str]:
             # a name that is None yet is made once by each process, like a connection
             if (how == "set" and value is not None) or (how == "content" and isinstance(value, _CONTAINERS)):
                 yield f"`{name}`"
-            elif how == "attribute" and not isinstance(value, ModuleType):
+            elif how == "attribute" and value is not None and not isinstance(value, ModuleType):
                 yield f"an attribute of `{name}`"
-
-
-def _is_own(name: str, code: CodeType, function: FunctionType, cells: dict[str, Any]) -> bool:
-    """Return whether a name of code within a function is a variable of that function, made anew with each call."""
-    return name in code.co_freevars and name not in cells

@@ -76,7 +76,8 @@ class Reads(Bolt):
     def process(self, key, value):
         global client
         if client is None:
-            client = object()
+            client = Stats()
+            client.seen = 0
         found = {}
         found[key] = PRICES[key] + len(COUNTS) + total + Stats.seen
         self.found = found
