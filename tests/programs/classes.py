@@ -88,9 +88,11 @@ class Copied:
     """What `copy.deepcopy` makes of the two loses their attributes; the plain loop must not."""
 
     def __deepcopy__(self, memo):
-        made = memo[id(self)] = type(self)()
+        mapping: Any = self  # a mapping, in each class that derives from this one
+        made: Any = type(self)()
+        memo[id(self)] = made
         made.default_factory = getattr(self, "default_factory", None)
-        for key, value in self.items():
+        for key, value in mapping.items():
             made[copy.deepcopy(key, memo)] = copy.deepcopy(value, memo)
         vars(made).update(copy.deepcopy(vars(self), memo))
         return made

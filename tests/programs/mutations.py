@@ -14,6 +14,8 @@ import pathlib
 import types
 import uuid
 import zoneinfo
+from collections.abc import Callable
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -23,6 +25,8 @@ import pyarrow as pa
 from tests.programs import classes
 from tests.unit.payload import kinds
 
+#: never called, so it may be given what it does not take
+MAKE_LIST: Callable[..., Any] = kinds.make_list
 #: attributes of a random state
 NAMES = ("a", "b", "c", "d")
 #: items that one container holds at most
@@ -189,7 +193,7 @@ _CONTAINERS = [
     lambda r, d: classes.Watched(make(r, d + 1)),
     lambda r, d: classes.Property(make(r, d + 1)),
     lambda r, d: classes.Property(make(r, d + 1)).method,
-    lambda r, d: functools.partial(kinds.make_list, make(r, d + 1)),
+    lambda r, d: functools.partial(MAKE_LIST, make(r, d + 1)),
     lambda r, d: classes.TwoStates(make(r, d + 1)),
     lambda r, d: np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8", (2,))]),
 ]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from esault.payload import codec
+from esault.payload.pickles import read
 from tests.programs.generate import HAPPENED, draw, many, run, said
 from tests.programs.mutations import canon, make
 from tests.unit.payload import kinds
@@ -56,7 +57,6 @@ def reordered(state):
 
 @pytest.mark.parametrize("fault", [apart, reordered])
 def test_an_engine_that_keeps_state_a_little_wrong_is_found(monkeypatch, fault):
-    read = codec.read
     monkeypatch.setattr(codec, "read", lambda data, start, owner=None: fault(read(data, start, owner)))
     _, failures = many(range(200), most_failures=1)
     assert failures

@@ -229,7 +229,7 @@ def test_what_a_slow_way_that_is_cut_lets_through_is_whole_and_in_order(inlet, w
 
 def test_a_lease_holds_as_long_as_the_driver_is_heard(tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(lease.time, "clock_gettime", lambda clock: now[0])
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: now[0])
     holder = LeaseHolder(str(tmp_path / "lease"))
     read = Lease(str(tmp_path / "lease"))
     assert read.holds()

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import replace
 
@@ -128,11 +129,11 @@ def test_a_mistake_in_what_one_caller_says_ends_nothing_else(node, call, caplog)
 
 def test_a_host_process_that_cannot_be_started_is_refused_and_the_node_goes_on(node, call, monkeypatch, tmp_path):
     peer = call()
-    monkeypatch.setattr(host_processes.tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     refused = peer.ask(order())
     assert isinstance(refused, Refusal)
     assert "cannot start a process" in refused.text
-    monkeypatch.setattr(host_processes.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(host_processes, "_PROGRAM", (str(tmp_path / "none"),))
     assert "cannot start a process" in peer.ask(order()).text
     assert list(tmp_path.iterdir()) == []
@@ -143,7 +144,7 @@ def test_a_host_process_that_cannot_be_started_is_refused_and_the_node_goes_on(n
 def test_what_a_host_process_says_before_it_ends_is_heard_and_its_order_does_not_stay(
     node, call, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(host_processes.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     program(monkeypatch, "print('refused no such\\\\nmodule')")
     peer = call()
     peer.connection.send(order())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from esault.elasticity.action import Rescale
 from esault.elasticity.view import ProbeSample, Sample, UnitView, View
 from esault.messages.probe import HostUsage, KeyLoad
 from esault.routing.table import OutputTable
@@ -10,6 +11,12 @@ from esault.topology.plan import UnitPlan
 
 def plan(least=1, most=16):
     return UnitPlan("count", "bolt", objects="key", min_parallelism=least, max_parallelism=most)
+
+
+def numbers_of(actions):
+    """How many sub-units each action asks for, all of which ask for a number of them."""
+    assert all(isinstance(action, Rescale) for action in actions), actions
+    return [action.n for action in actions]
 
 
 def sample(sub_unit, probes=(), age=1000.0, **figures):

@@ -6,6 +6,7 @@ import importlib.util
 from collections import Counter
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -447,7 +448,8 @@ def test_a_slow_bolts_batches_are_cut_and_stay_arrays():
     class Slow(Kinds):
         def process_columns(self, keys, values):
             super().process_columns(keys, values)
-            self.context.now.advance(0.001 * len(values))
+            clock: Any = self.context.now
+            clock.advance(0.001 * len(values))
 
     local = LocalRuntime(through(Arrays(INTS, np.arange(N)), Slow))
     local.run_until_drained()

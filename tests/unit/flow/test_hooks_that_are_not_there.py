@@ -10,6 +10,7 @@ import pytest
 
 from esault import Bolt, Topology, by_key, partial_key
 from esault.event_loop import SteppedLoop
+from esault.flow.operators.async_operator import AsyncOperator
 from esault.flow.operators.batch_emitter import emitter
 from esault.flow.operators.calls import Calls
 from esault.flow.operators.elements import Elements
@@ -81,6 +82,7 @@ def made(bolt, window=None, grouping=None, **options):
     emits = emitter(plan, Settings(checked_emits=0), codec)
     found = operator(OperatorParameters(plan, Context(unit="count", sub_unit=1), emits, codec, None, 0.0))
     if plan.concurrency:
+        assert isinstance(found, AsyncOperator)
         found.attach(Calls(plan.concurrency), SteppedLoop(time.monotonic))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -255,7 +256,7 @@ class Made:
         self.emitter = Emitter("w", self.plan.streams, 0, False, Codec())
         now = 1.0e9
         context = Context(unit="w", now=lambda: now)
-        self.operator = operator(OperatorParameters(self.plan, context, self.emitter, Codec(), self.letters, now))
+        self.operator: Any = operator(OperatorParameters(self.plan, context, self.emitter, Codec(), self.letters, now))
 
     def take(self):
         for stream, keys, values, _ in self.emitter.pop_emitted(False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import types
+from typing import Any
 
 import pytest
 
@@ -177,7 +178,7 @@ def test_containers_of_a_version_that_lost_their_types_are_as_the_fresh_object_h
 
 def test_a_class_mentions_what_its_methods_properties_and_bases_name():
     class Base:
-        def one(self):
+        def one(self: Any):
             return self.of_base
 
     class Kind(Base):
@@ -185,7 +186,7 @@ def test_a_class_mentions_what_its_methods_properties_and_bases_name():
         __slots__ = ("slot",)
 
         @property
-        def shown(self):
+        def shown(self: Any):
             return self.of_property
 
         def by_name(self):

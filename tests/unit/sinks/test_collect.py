@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from esault.errors import SinkError
+from esault.errors import PayloadError, SinkError
+from esault.payload.codec import Codec
 from esault.sinks import collect
 from esault.sinks.collect import Collect, read_collected
 from esault.topology.context import Context
@@ -86,10 +87,10 @@ def test_many_rows_and_large_ones_are_packed_in_pieces(tmp_path, monkeypatch):
     commit(sink)
     assert read_collected(str(tmp_path), "sink") == [(i, i) for i in range(25_000)]
 
-    class Small(collect.Codec):
+    class Small(Codec):
         def pack(self, obj):
             if len(obj) > 3:
-                raise collect.PayloadError("too large to travel at once")
+                raise PayloadError("too large to travel at once")
             return super().pack(obj)
 
     monkeypatch.setattr(collect, "Codec", Small)

@@ -9,6 +9,7 @@ import pytest
 from esault.errors import SinkError
 from esault.sinks import committed_file
 from esault.sinks.committed_file import CommittedFile
+from esault.sinks.durable import write_fully
 
 
 class Table:
@@ -161,7 +162,7 @@ def die_while_appending(table, log, end, after):
                 os.write(fd, data[:after])
                 os._exit(9)
 
-            committed_file.write_fully = die
+            vars(committed_file)["write_fully"] = die
             CommittedFile(table.path).commit(log, end)
         finally:
             os._exit(1)
@@ -330,10 +331,9 @@ def test_a_full_disk_while_appending_leaves_whole_rows(table, monkeypatch):
     table.begin()
     table.log("a.log", b"first row\nsecond row\n")
     table.file.commit("a.log", 10)
-    write = committed_file.write_fully
 
     def full(fd, data):
-        write(fd, data[:5])
+        write_fully(fd, data[:5])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(committed_file, "write_fully", full)
@@ -342,7 +342,7 @@ def test_a_full_disk_while_appending_leaves_whole_rows(table, monkeypatch):
     ):
         table.file.commit("a.log", 21)
     assert table.content == b"first row\n"
-    monkeypatch.setattr(committed_file, "write_fully", write)
+    monkeypatch.setattr(committed_file, "write_fully", write_fully)
     table.file.commit("a.log", 21)
     assert table.content == b"first row\nsecond row\n"
 

@@ -10,6 +10,7 @@ import pytest
 
 from esault.errors import SinkError, TopologyError
 from esault.sinks import row_file, row_log
+from esault.sinks.durable import write_fully
 from esault.sinks.json_lines import JsonLines
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, commits
@@ -239,10 +240,9 @@ def test_a_file_that_may_not_grow_leaves_whole_lines_and_says_so(path):
 
 def test_a_full_disk_while_writing_is_said_and_leaves_nothing_half(path, monkeypatch):
     driver, sink = begun(path), opened(path)
-    written = row_log.write_fully
 
     def full(fd, data):
-        written(fd, data[:7])
+        write_fully(fd, data[:7])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(row_log, "write_fully", full)

@@ -7,6 +7,7 @@ import pytest
 
 from esault.errors import SinkError
 from esault.sinks import row_log
+from esault.sinks.durable import write_fully
 from esault.sinks.row_log import RowLog
 
 
@@ -43,17 +44,16 @@ def test_a_full_disk_leaves_whole_rows_and_what_is_in_memory_can_be_written_late
     log.write(b"one\n")
     log.sync()
     log.write(b"two\n")
-    write = row_log.write_fully
 
     def full(fd, data):
-        write(fd, data[:2])
+        write_fully(fd, data[:2])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(row_log, "write_fully", full)
     with pytest.raises(SinkError, match=r"x\.log: cannot be written \(No space left on device\); the disk is full"):
         log.sync()
     assert content(log) == b"one\n"
-    monkeypatch.setattr(row_log, "write_fully", write)
+    monkeypatch.setattr(row_log, "write_fully", write_fully)
     assert log.sync() == 8
     assert content(log) == b"one\ntwo\n"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from typing import Any
 
 import depth
 import numpy as np
@@ -148,7 +149,7 @@ class Handover(Walk):
 
     @initialize(seed=st.integers(0, 1 << 30), ackers=st.sampled_from([0, 0, 1, 2]))
     def begin(self, seed, ackers):
-        self.feed = {"rows": [], "ended": False}
+        self.feed: dict[str, Any] = {"rows": [], "ended": False}
         options = Settings(ackers=ackers if self.acked_apart else 0, max_pending=4, root_rows=16, watch_values=False)
         self.local = LocalRuntime(self.topology(self.feed, self.grouping()), seed=seed, settings=options)
         self.versions = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import depth
 import numpy as np
@@ -22,7 +23,7 @@ from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWi
 pytestmark = pytest.mark.slow  # not in `make quick`
 
 #: of each of them Python takes all for one
-FAMILIES = [
+FAMILIES: list[list[Any]] = [
     [0, False],
     [1, True],
     [(1,), (True,)],

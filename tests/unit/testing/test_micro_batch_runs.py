@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import depth
 import pytest
@@ -28,7 +29,8 @@ class Tally(Bolt):
         self.total = 0
 
     def process(self, key, value):
-        self.context.now.advance(0.0005)
+        clock: Any = self.context.now
+        clock.advance(0.0005)
         self.total += 1
         self.emit(key, (self.total, value))
 

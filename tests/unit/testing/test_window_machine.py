@@ -6,6 +6,8 @@ pass a row. `ESAULT_PROOF=2000` runs so many examples of each machine.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
@@ -36,7 +38,7 @@ class Windows(Walk):
 
     @initialize(seed=st.integers(0, 1 << 30), delivery=st.sampled_from(["alo", "alo", "none", "eo"]))
     def begin(self, seed, delivery):
-        self.feed = {"rows": [], "ended": False}
+        self.feed: dict[str, Any] = {"rows": [], "ended": False}
         self.time = 0
         self.frozen: int | None = None
         options = Settings(delivery=delivery, max_pending=4, root_rows=16, frame_rows=8, watch_values=False)

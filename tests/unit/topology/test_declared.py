@@ -6,7 +6,7 @@ import enum
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Protocol, TypedDict, TypeVar
 
 import pytest
 from typing_extensions import Self
@@ -17,6 +17,9 @@ from esault.topology.declared import edge_types, misfits
 from esault.topology.drawing import draw, mermaid
 from esault.topology.grouping import by_key, shuffle
 from esault.topology.spout import Spout
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 V = TypeVar("V")
 
@@ -100,7 +103,7 @@ def length(order: Order) -> int:
     return len(order.what)
 
 
-def missing(order: Order) -> Fraction:  # noqa: F821 - that is what is tried
+def missing(order: Order) -> Fraction:  # which is not there when it is asked for
     raise NotImplementedError
 
 

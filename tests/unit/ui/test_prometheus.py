@@ -118,6 +118,7 @@ def test_promtool_finds_nothing_to_mend(heard):
 def test_nobody_beyond_this_machine_can_ask(heard):
     with served("0", heard) as view:
         view.update(RUN)
+        assert isinstance(view, PrometheusView)
         assert view._server._server.server_address[0] == LOOPBACK
 
 
@@ -130,6 +131,7 @@ def test_a_port_that_is_taken_is_found_before_anything_starts(heard):
 
 def test_one_that_is_taken_meanwhile_ends_no_run(heard):
     with served("0", heard) as view, socket.create_server((LOOPBACK, 0)) as taken:
+        assert isinstance(view, PrometheusView)
         view._server._port = taken.getsockname()[1]
         view.update(RUN)
         view.update(RUN)

@@ -46,9 +46,10 @@ def snapshot(now, done=50.0, errors=0, phase="running"):
 def text_of(renderable):
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=120)
+    printed = io.StringIO()
+    console = Console(file=printed, width=120)
     console.print(renderable)
-    return console.file.getvalue()
+    return printed.getvalue()
 
 
 def test_rates_come_from_successive_snapshots():
@@ -101,12 +102,13 @@ def test_lines_come_once_a_second_where_something_changed_else_now_and_then(caps
 def test_the_live_view_prints_user_lines_above_itself():
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    printed = io.StringIO()
+    console = Console(file=printed, force_terminal=True, width=100)
     view = LiveView(console)
     view.update(snapshot(100.5))
     view.line("count/3", "a [b] c")
     view.close()
-    assert "[count/3] a [b] c" in console.file.getvalue()
+    assert "[count/3] a [b] c" in printed.getvalue()
 
 
 @pytest.mark.parametrize(("number", "ended", "shown"), [(errno.EPIPE, 1, 1), (errno.ENOSPC, 0, 3)])
@@ -154,7 +156,8 @@ def test_below_the_picture_stands_what_is_wrong_and_how_far_it_is():
 def test_the_live_view_shows_notices_and_takes_its_table_away_once():
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    printed = io.StringIO()
+    console = Console(file=printed, force_terminal=True, width=100)
     view = LiveView(console)
     view.close()
     view.update(snapshot(100.5))
@@ -162,7 +165,7 @@ def test_the_live_view_shows_notices_and_takes_its_table_away_once():
     view.notice("a [b] c")
     view.close()
     view.close()
-    assert "a [b] c" in console.file.getvalue()
+    assert "a [b] c" in printed.getvalue()
 
 
 def test_a_shielded_view_hands_on_until_its_reader_is_gone_and_ends_without_a_run():

@@ -110,7 +110,7 @@ def test_copies_count_once_although_each_has_a_unit_with_all_of_them():
         looked = view(float(now), {"a": pair, "a~1": pair, **others}, managed=("a", "b", "other"))
         second = replace(looked.units["a~1"], plan=UnitPlan("a~1", "bolt", replicas=2, replica_index=1, original="a"))
         actions = policy.decide(replace(looked, units={**looked.units, "a~1": second}))
-    assert [(a.unit, a.host) for a in actions] == [
+    assert [(a.unit, a.host) for a in actions if isinstance(a, Migrate)] == [
         ("b", "B")
     ]  # at 1.4 of 1.5; with each copy told twice it would be 2.3
 

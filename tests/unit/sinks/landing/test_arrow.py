@@ -207,7 +207,11 @@ def test_of_a_key_that_does_not_fit_it_is_said_where_its_type_is_declared() -> N
         (["a"], (1, 2), r"must fill 1 columns \(a\), but it is \(1, 2\), of type tuple"),
         (["a"], {"c": 1}, "T: the value of key 'k' has 'c', which is no column; the value's columns are a"),
         (["a"], Open(count=1), "T: the value of key 'k' has 'count', which is no column; the value's columns are a$"),
-        (["count"], Open(count=1, note=2), "T: the value of key 'k' has 'note', which is no column"),
+        (
+            ["count"],
+            Open.model_validate({"count": 1, "note": 2}),
+            "T: the value of key 'k' has 'note', which is no column",
+        ),
         (["count"], Pair(1, 2.5, Colour.RED), "has 'price', which is no column; .*; a plain tuple fills them by place"),
         (["a", "b"], object(), "of type object; use a tuple of them, a dict, or an object with such fields"),
         (
@@ -216,7 +220,11 @@ def test_of_a_key_that_does_not_fit_it_is_said_where_its_type_is_declared() -> N
             "the value of key 'k' has 'key' too, the name of the key's column, and there it is 'l'; "
             r"use .key_by\(lambda value: value\['key'\]\) before, or another name",
         ),
-        (["count", "note"], Open(count=1, key="l"), r"there it is 'l'; use .key_by\(lambda value: value.key\) before"),
+        (
+            ["count", "note"],
+            Open.model_validate({"count": 1, "key": "l"}),
+            r"there it is 'l'; use .key_by\(lambda value: value.key\) before",
+        ),
         (["count"], unset(), "the value of key 'k', of type Open, lacks a field: .*count"),
     ],
 )

@@ -16,7 +16,7 @@ from esault.flow.operators.user_error import UserError
 from esault.payload.codec import Codec
 from esault.sinks import Collect
 from esault.spark.engine import batch_size, reading, source
-from esault.spark.engine.offsets import latest, start
+from esault.spark.engine.offsets import latest, pack_position, publish, start, unpack_position
 from esault.spark.engine.reading import Reading
 from tests.unit.spark.engine.flows import endless
 
@@ -35,12 +35,11 @@ def test_a_drain_that_is_asked_for_in_mid_step_is_that_of_the_next_one(
 ) -> None:
     spouts = made(tmp_path)
 
-    def publish(*arguments: Any) -> None:
+    def drains(*arguments: Any) -> None:
         spouts.drain(pause)  # as the driver's thread may, at any time
-        published(*arguments)
+        publish(*arguments)
 
-    published = reading.publish
-    monkeypatch.setattr(reading, "publish", publish)
+    monkeypatch.setattr(reading, "publish", drains)
     assert spouts.step(1.0) and not spouts.over.is_set()
     assert not spouts.step(1.0) and spouts.over.is_set()
     read = latest(tmp_path)
@@ -105,7 +104,7 @@ def test_a_spout_hears_of_the_last_commit_before_it_is_closed(
     spouts.start()
     assert spouts.over.wait(10)
     position = spouts.parts[0].state()[1]
-    spouts.processed({("a", 0): (1, reading.unpack_position(position))}, 1.0)
+    spouts.processed({("a", 0): (1, unpack_position(position))}, 1.0)
     spouts.stop()  # at once, as where the last batch is committed
     assert said == [("a", "open"), ("a", "commit", 1), ("a", "close")]
     assert spouts.failure is None and "unit 'a', close: OSError: it had gone" in capsys.readouterr().err
@@ -229,7 +228,7 @@ def test_the_next_batch_is_read_while_one_is_processed_and_told_when_it_is_over(
     while spouts.step(1.0):
         pass
     assert told(spouts) == {"n0": 100} and spouts.waiting("n0") == 200
-    assert spouts._offset["parts"]["n0"][0][1] == reading.pack_position(Codec().pack_value(100))
+    assert spouts._offset["parts"]["n0"][0][1] == pack_position(Codec().pack_value(100))
     spouts.processed({("n0", 0): (100, None)})
     spouts.step(1.0)
     assert told(spouts) == {"n0": 200} and spouts.waiting("n0") == 110
@@ -303,7 +302,7 @@ def test_what_is_told_are_whole_reads_with_their_positions_no_more_than_a_batch_
                     <= rows
                     <= max(before[name], done[name] + max(spouts.size.rows, sizes[int(name[1:])][1]))
                 )
-                assert position == (reading.pack_position(Codec().pack_value(rows)) if rows else None)
+                assert position == (pack_position(Codec().pack_value(rows)) if rows else None)
                 assert all(row <= rows for row, _, _ in marks)
                 size = sizes[int(name[1:])][0]
                 assert not ended or rows == size
