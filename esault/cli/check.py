@@ -68,8 +68,11 @@ def command(
     print(draw_mermaid(plan) if mermaid else draw(plan))
     if engine != "spark" and not mermaid:
         from esault.topology.chaining import described
+        from esault.topology.reading_order import readers
 
         for line in described(plan, others=chaining):
+            click.echo(line)
+        for line in readers(plan):
             click.echo(line)
     if shows_settings:
         click.echo("\n".join(_settings(ctx, topology)))

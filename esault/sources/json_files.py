@@ -82,11 +82,16 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         self._count = 0
         self._left_out: list[int] = []
         self._key = key
+        self.keyed_by_piece = key is None
         self._skip = on_bad_line == "skip"
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
         self._lines.check()
+
+    def pieces(self) -> list[int] | None:
+        """As `TextFiles`."""
+        return self._lines.pieces()
 
     def open(self, context: Context) -> None:
         """Find the files of this part."""

@@ -50,6 +50,7 @@ class TextFiles(Spout[str, str]):
 
     delivery_guarantee: ClassVar[str] = "each line counts once: it is read again from the checkpoint"
     parallel: ClassVar[bool] = True
+    keyed_by_piece = True
 
     def __init__(
         self,
@@ -86,6 +87,10 @@ class TextFiles(Spout[str, str]):
         """Raises SourceError where a file is missing or cannot be read, a glob or a folder is empty."""
         sizes = self._input.files.measure(growing=self.follow)
         self._found = None if self.follow or self._input.files.has_objects else sizes
+
+    def pieces(self) -> list[int] | None:
+        """Return the sizes of the files as `check` has found them; None when following."""
+        return None if self._found is None else list(self._found.values())
 
     def open(self, context: Context) -> None:
         """Find the files of this part."""

@@ -54,11 +54,21 @@ class Spout(Generic[K, V]):
     #: True says that `seek` reads all that comes before: then Spark, which reads what the driver has seen once more, reads it from the disk
     seeks_by_reading: bool = False
 
+    #: True says that the key of a tuple is the piece of `pieces` that it is of, such as the name of its file
+    keyed_by_piece: bool = False
+
     #: set by the engine before `open`
     context: Context
 
     def check(self) -> None:
         """Called once before anything starts; raises SourceError when the source cannot be read."""
+
+    def pieces(self) -> Sequence[int] | None:
+        """Return the sizes, in bytes, of all that several readers can share, such as files; None where that is not known or has no end.
+
+        Asked for behind `check`, of a class that is `parallel`. Where all else allows it, a run begins with more readers then.
+        """
+        return None
 
     def open(self, context: Context, /) -> None:
         """Open connections and files; called once in the reading process, before `seek`."""

@@ -54,6 +54,7 @@ from esault.runtime.session.control_options import ControlOptions
 from esault.runtime.session.control_server import ControlServer
 from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
+from esault.runtime.session.first_widths import with_readers
 from esault.runtime.session.idle_watch import IdleWatch
 from esault.runtime.session.learned import learnt_by_policies, with_learned
 from esault.runtime.session.open_state import open_state
@@ -138,6 +139,12 @@ class Session:
                 raise UsageError("--key is about several hosts: name them with --hosts hosts.toml")
             slots = slots or SLOTS
             self._check(slots, request.policies)
+            for name, readers in with_readers(request, self.plan).items():
+                self._parallelism[name] = readers
+                self._view.notice(
+                    f"{name}: {readers} readers share the files, since all of the work is theirs; "
+                    f"--parallelism {name}=1 leaves it at one"
+                )
             self._control = ControlOptions(request, self._hosts)
         except BaseException:
             self._let_go()

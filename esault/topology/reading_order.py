@@ -1,0 +1,92 @@
+"""The sources that several readers may share with no change of an order that is promised.
+
+Tuples of a key stay in order. Each file is read by one reader, so lines stay in order as long as their key is the file they are of.
+Where lines of several files get one key, as by `key_by`, one reader gives them in the order of the files, and several do not. What
+`shuffle()` has dealt out has no order, and neither have different splits.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from esault.topology.chaining import chain
+from esault.topology.global_state import global_state
+from esault.topology.method_code import code_of
+from esault.topology.plan import Outlet, Plan, UnitPlan
+from esault.topology.sink import Sink
+from esault.topology.split_source import SplitSource
+from esault.topology.spout import Spout
+
+__all__ = ["readers", "why_one_reader"]
+
+
+def readers(plan: Plan) -> list[str]:
+    """Return a line for each source of pieces: whether a run may begin with several readers, or why with one."""
+    chained, lines = chain(plan), []
+    for name, unit in chained.units.items():
+        if unit.spout is None or type(unit.spout).pieces is Spout.pieces:
+            continue
+        why = why_one_reader(chained, unit)
+        lines.append(
+            f"readers: {name} has " + ("one for each core, if files are large" if why is None else f"one ({why})")
+        )
+    return lines
+
+
+def why_one_reader(plan: Plan, unit: UnitPlan) -> str | None:
+    """Return why a spout is not to begin with several readers, in a few words; None if it may. `plan`: with what is chained."""
+    spout = unit.spout
+    if spout is None or not spout.parallel:
+        return "it has one reader"
+    if unit.parallelism > 1 or unit.max_parallelism is not None:
+        return (
+            f"parallelism is said: {unit.parallelism}"
+            if unit.max_parallelism is None
+            else f"max_parallelism is {unit.max_parallelism}"
+        )
+    if unit.edges:
+        return f"{unit.edges[0].target!r} runs in processes of its own"
+    for sink in unit.sinks:
+        if opens_one_file(sink.sink):
+            return f"the sink {sink.name!r} opens a file for writing, which each reader would"
+    if global_state(plan):
+        return "a function changes what stands outside it"
+    ordered = not isinstance(spout, SplitSource)
+    return next((why for o in unit.streams.values() if (why := _mixed(o, ordered and not spout.keyed_by_piece))), None)
+
+
+def _mixed(outlet: Outlet, mixed: bool) -> str | None:
+    """Return what depends on the order of the pieces; `mixed`: tuples of several have one key."""
+    for step in outlet.steps:
+        if step.kind not in ("map", "filter", "flat_map", "key_by"):
+            return f"{step.name} depends on what came before"
+        mixed = mixed or step.kind == "key_by"
+    if outlet.sinks and mixed:
+        return f"rows of several files have one key in the sink {outlet.sinks[0].name!r}, which gets them in order"
+    for branch in outlet.branches:
+        if why := _mixed(branch, mixed):
+            return why
+    for bolt in outlet.bolts:
+        for each in bolt.streams.values():
+            # It has its tuples by shuffle(), which keeps no order.
+            if why := _mixed(each, False):
+                return why
+    return None
+
+
+def opens_one_file(sink: Sink) -> bool:
+    """Return whether a sink of the user's own opens a file for writing that another object of it would empty: `open(path, "w")`."""
+    for base in type(sink).__mro__:
+        if base is Sink or base.__module__.startswith("esault.") or base is object:
+            continue
+        for member in vars(base).values():
+            for code in code_of(member) if inspect.isroutine(member) else ():
+                modes = {each for each in code.co_consts if isinstance(each, str) and _empties(each)}
+                if (modes and "open" in code.co_names) or {"write_text", "write_bytes"} & set(code.co_names):
+                    return True
+    return False
+
+
+def _empties(mode: Any) -> bool:
+    return mode[:1] in ("w", "x") and set(mode) <= set("wxbt+")
