@@ -55,8 +55,9 @@ def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
     measured = list(costs)
     found = assumed
     if grown := [each for each in measured if each.started]:
-        first, more = _line([each.started - 1 for each in grown], [each.prepared for each in grown], assumed.start_each)
-        found = replace(found, start=first, start_each=more)
+        # Over all that start, the first one too: where no time is left for it alone, each takes its part.
+        base, more = _line([each.started for each in grown], [each.prepared for each in grown], assumed.start_each)
+        found = replace(found, start=base + more, start_each=more)
     if shrunk := [each.prepared for each in measured if not each.started]:
         found = replace(found, switch=statistics.median(shrunk))
     if measured:

@@ -13,6 +13,7 @@ from esault.topology.event_time import Idle, checked_event_time
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.join import check_keep, check_kind
 from esault.topology.joinable import join_in_windows
+from esault.topology.known_names import named_keywords
 from esault.topology.plan import Plan
 from esault.topology.spout import Spout
 from esault.topology.stream import Stream
@@ -72,6 +73,7 @@ class Topology:
         """Seconds without any progress after which open roots are replayed."""
         return self._draft.replay_after
 
+    @named_keywords
     def spout(
         self,
         name: str,
@@ -102,6 +104,7 @@ class Topology:
             return Stream.of_unit(self._draft, unit)
         return Stream(self._draft, self._draft.add_timed(unit.streams[""], time, lateness, idle, ahead, where), {})
 
+    @named_keywords
     def bolt(
         self,
         name: str,
@@ -131,6 +134,7 @@ class Topology:
         options = UnitOptions.of_call(locals())
         return Stream.of_unit(self._draft, self._draft.add_bolt(name, factory, self._outlets(name, inputs), options))
 
+    @named_keywords
     def window(
         self,
         name: str,

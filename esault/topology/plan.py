@@ -14,6 +14,7 @@ from esault.payload.class_names import vouch
 from esault.topology.aggregates.aggregate import Aggregate
 from esault.topology.error_policy import ErrorPolicy, fail
 from esault.topology.grouping import Grouping
+from esault.topology.known_names import no_such
 from esault.topology.sink import Sink
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout, has_position
@@ -253,7 +254,7 @@ class Plan:
                 f"{name} N` gives it processes of its own, and so does chain=False where it is made, or --no-chaining"
             )
         names = [each for unit in self.units.values() for each in (unit.name, *(bolt.name for bolt in unit.bolts))]
-        return f"there is no unit {name!r}; there are: {', '.join(dict.fromkeys(names))}"
+        return no_such("there is no unit", name, dict.fromkeys(names))
 
     def senders(self, unit: str) -> tuple[str, ...]:
         """Names of the units whose sub-units send to `unit`, each once."""

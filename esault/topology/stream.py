@@ -19,6 +19,7 @@ from esault.topology.event_time import Idle
 from esault.topology.function import check_function
 from esault.topology.grouping import Grouping, by_key
 from esault.topology.joinable import Joinable
+from esault.topology.known_names import named_keywords
 from esault.topology.pattern import Pattern
 from esault.topology.pattern_bolt import TIMED_OUT, PatternBolt
 from esault.topology.pattern_matcher import Matcher
@@ -79,6 +80,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
             )
         return self._beside[name]
 
+    @named_keywords
     def bolt(
         self,
         name: str,
@@ -221,6 +223,7 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         """
         return Stream(self._draft, self._draft.add_timed(self._outlet, time, lateness, idle, ahead))
 
+    @named_keywords
     def window(
         self,
         name: str,

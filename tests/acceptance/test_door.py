@@ -77,7 +77,7 @@ def test_nonsense_is_refused_in_one_line_and_nothing_changes(words):
         (("count", "0"), "it needs one at least"),
         (("count", "-3"), "it needs one at least"),
         (("count", "many"), "not a valid integer"),
-        (("cuont", "2"), "there is no unit 'cuont'; there are: lines, split, count"),
+        (("cuont", "2"), "there is no unit 'cuont'; did you mean 'count'? There are: lines, split, count"),
         (("lines", "2"), "is a spout"),
         (("count", "99"), "max_parallelism is 8"),
         (("split", "99"), "more slots"),
@@ -124,7 +124,10 @@ def test_a_throttle_that_cannot_be_is_refused(words):
         (("count", "0", "--for", "1"), no_rate.format(0)),
         (("count", "5", "--for", "0"), "its time is a number of seconds above 0, not 0.0"),
         (("count", "nan", "--for", "1"), no_rate.format("nan")),
-        (("cuont", "5", "--for", "1"), "there is no unit 'cuont'; there are: lines, split, count"),
+        (
+            ("cuont", "5", "--for", "1"),
+            "there is no unit 'cuont'; did you mean 'count'? There are: lines, split, count",
+        ),
         (("count", "5"), "Missing option '--for'"),
     ]:
         code, _, err = in_process.esault("throttle", *arguments, "--run", words.name)

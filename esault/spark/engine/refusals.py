@@ -97,7 +97,7 @@ def check_options(
     for name, n in parallelism.items():
         unit_plan = plan.units.get(name)
         if unit_plan is None:
-            raise UsageError(f"there is no unit {name!r}; there are: {', '.join(plan.units)}")
+            raise UsageError(plan.unknown(name))
         most = unit_plan.max_parallelism
         if n < 1 or (most is not None and n > most):
             raise UsageError(f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'any number'}")

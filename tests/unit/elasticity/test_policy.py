@@ -69,7 +69,7 @@ def test_bad_specs_are_refused_with_what_is_known(spec, says):
 @pytest.mark.parametrize(
     ("policies", "says"),
     [
-        ({"cuont": "probe"}, "there is no unit 'cuont'; there are: lines, count, all"),
+        ({"cuont": "probe"}, "there is no unit 'cuont'; did you mean 'count'? There are: lines, count, all"),
         ({"lines": "probe"}, "is a spout"),
         ({"all": "esault"}, "grouping single"),
     ],

@@ -78,3 +78,10 @@ def test_records_and_reports_say_the_same():
     assert ChangeCost.of_record(record) == ChangeCost.of_report(told) == ChangeCost(4, 0.5, 0.25, 4096, 0.25)
     assert ChangeCost.of_report({**told, "kind": "move", "to": 2}).started == 1
     assert ChangeCost.of_report({**told, "to": 1}).started == 0
+
+
+def test_the_first_newcomer_takes_time_however_steep_the_line_is():
+    # A line through these has no time left at one newcomer.
+    found = learnt_timing([ChangeCost(7, 0.16, 0.06), ChangeCost(9, 1.02, 0.4)], ASSUMED)
+    assert 0 < found.start == found.start_each
+    assert 7 * found.start < 9 * found.start < 1.1

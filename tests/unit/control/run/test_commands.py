@@ -54,7 +54,7 @@ def test_what_cannot_be_changed_is_said_in_one_line_and_nothing_changes():
     now = local.clock()
     with pytest.raises(UsageError, match="there is no change 'melt'; there are: split, merge, move"):
         local.driver.commands.change("count", "melt", None, now)
-    with pytest.raises(UsageError, match="there is no unit 'cuont'; there are: rows, count"):
+    with pytest.raises(UsageError, match="there is no unit 'cuont'; did you mean 'count'. There are: rows, count"):
         local.driver.commands.change("cuont", "split", None, now)
     with pytest.raises(UsageError, match="unit 'count' has no sub-unit 99; it has 2"):
         local.driver.commands.change("count", "split", 99, now)

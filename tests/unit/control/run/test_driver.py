@@ -330,7 +330,10 @@ def test_as_many_as_there_are_is_no_change():
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        (lambda c, now: c.scale("cuont", 3, now), "there is no unit 'cuont'; there are: lines, split, count"),
+        (
+            lambda c, now: c.scale("cuont", 3, now),
+            "there is no unit 'cuont'; did you mean 'count'. There are: lines, split, count",
+        ),
         (lambda c, now: c.scale("count", 99, now), "would need 97 more slots"),
         (lambda c, now: c.change("count", "melt", None, now), "there is no change 'melt'"),
         (lambda c, now: c.move("count", 999, now), "has no sub-unit 999"),
