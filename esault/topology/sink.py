@@ -25,7 +25,22 @@ class Row(NamedTuple):
     id: str | None = None
 
 
-_make_row = tuple.__new__
+class _Plain(tuple[Any, ...]):
+    __slots__ = ()
+
+
+class _MadeRow(_Plain, Row):
+    """A `Row` that is made without its `__new__`, which is Python and takes as long as all else: for rows that the engine makes."""
+
+    __slots__ = ()
+    # Of `_Plain` it has the one in C, where that of Row would be called.
+    __new__ = tuple.__new__  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        return Row, tuple(self)
+
+
+_MadeRow.__name__ = _MadeRow.__qualname__ = "Row"  # as it shows itself
 
 
 @value_class(frozen=True)
@@ -114,10 +129,8 @@ class Sink:
 
         Where the class says `takes_arrays`, columns may also be NumPy arrays, pyarrow Arrays and, for values, RecordBatches.
         """
-        # As `Row(key, value, time, id)` for each would make them, in two thirds of the time.
-        return self.write(
-            list(map(_make_row, repeat(Row), zip(keys, values, repeat(time), repeat(None) if ids is None else ids)))
-        )
+        made: Any = _MadeRow
+        return self.write(list(map(made, zip(keys, values, repeat(time), repeat(None) if ids is None else ids))))
 
     def prepare(self, epoch: int, /) -> Any:
         """All rows written so far are durable, and not yet visible; the handle is any value that can travel."""
