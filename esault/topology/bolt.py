@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence, ValuesView
 from typing import Any, Generic, TypeVar
 
 from esault.payload.attributes import get_attributes, set_attributes
@@ -171,11 +171,14 @@ class BatchBolt(Generic[KI, VI, KO, VO]):
         )
 
     def emit_columns(
-        self, keys: Sequence[KO] | Array | None, values: Sequence[VO] | Array, stream: str | None = None
+        self,
+        keys: Sequence[KO] | KeysView[KO] | ValuesView[KO] | Array | None,
+        values: Sequence[VO] | KeysView[VO] | ValuesView[VO] | Array,
+        stream: str | None = None,
     ) -> None:
         """Send tuples on, whose keys stand in one column and whose values in another of the same length.
 
-        A column is a sequence, a NumPy array with one dimension or a pyarrow Array; values may be a RecordBatch, whose rows
+        A column is a sequence, a view of a dict (`keys()`, `values()`), a NumPy array with one dimension or a pyarrow Array; values may be a RecordBatch, whose rows
         are dicts; keys may be None: tuples without a key. Arrays stay arrays until single tuples are needed, and must
         not be changed any more. Keys in arrays: bool, integers, bytes and str. Raises PayloadError, with the remedy.
         """

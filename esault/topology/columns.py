@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence, ValuesView
 from typing import Any, Protocol
 
 __all__ = ["Array", "Columns"]
@@ -31,14 +31,18 @@ Array = _NumpyArray | _ArrowArray
 class Columns:
     """Columns that `Spout.read` may return in place of pairs: a column of keys, or None, and one of values of the same length.
 
-    Columns are as `BatchBolt.emit_columns` takes them: sequences, NumPy arrays with one dimension, pyarrow Arrays, a
+    Columns are as `BatchBolt.emit_columns` takes them: sequences, views of a dict, NumPy arrays with one dimension, pyarrow Arrays, a
     RecordBatch for values. Arrays must not be changed any more: what a root holds is sent again where it must be.
     `len` says how many tuples there are.
     """
 
     __slots__ = ("keys", "values")
 
-    def __init__(self, keys: Sequence[Any] | Array | None, values: Sequence[Any] | Array) -> None:
+    def __init__(
+        self,
+        keys: Sequence[Any] | KeysView[Any] | ValuesView[Any] | Array | None,
+        values: Sequence[Any] | KeysView[Any] | ValuesView[Any] | Array,
+    ) -> None:
         self.keys = keys
         self.values = values
 

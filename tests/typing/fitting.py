@@ -48,6 +48,9 @@ class CountColumns(BatchBolt[str, int, str, int]):
         self.emit_columns(np.array(keys), [1, 2])
         self.emit_columns(None, values * 2, stream="late")
         self.emit_columns(["a"], ["b"])  # misfit
+        counts = dict(zip(keys, values))
+        self.emit_columns(counts.keys(), counts.values())
+        self.emit_columns(counts.values(), counts.keys())  # misfit
         self.emit_columns("a", 1)  # misfit
 
 
