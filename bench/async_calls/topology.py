@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 from bench.workloads.topologies import Counted
 from esault import Bolt, Topology, by_key
@@ -41,7 +42,7 @@ def topology(out: str, rows: int, seconds: float, concurrency: int = 0) -> Topol
     """`rows` calls of `seconds` each; `concurrency` 0: a plain def."""
     t = Topology("async-calls")
     calls = t.spout("calls", Items([(f"k{i % KEYS}", i) for i in range(rows)]))
-    options = {"concurrency": concurrency} if concurrency else {}
+    options: dict[str, Any] = {"concurrency": concurrency} if concurrency else {}
     service = calls.bolt("service", lambda: (Waits if concurrency else Blocks)(seconds), by_key(), **options)
     service.sink("counted", Counted(out))
     return t

@@ -61,11 +61,11 @@ def main() -> None:
         found = in_turns(runs, calls, lambda run: f"{run['tuples_per_second'] / 1e6:.2f} M/s")
     rates = {name: [run["tuples_per_second"] for run in of] for name, of in found.items()}
     none = rates["at least once, no checkpoints"]
-    modes = {
+    modes: dict[str, dict[str, Any]] = {
         name: {"tuples_per_second": summary(of), "ratio": ratio(of, none), "runs": found[name]}
         for name, of in rates.items()
     }
-    by_size = []
+    by_size: list[dict[str, Any]] = []
     for keys in sizes:
         print(f"{keys:,} keys", flush=True)
         each = [_of_size(launch("bench.checkpoints.run", keys, "--seconds", 8.0)) for _ in range(runs)]

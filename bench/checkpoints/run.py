@@ -24,6 +24,7 @@ from esault import Bolt, Context, EndOfStream, Sink, Spout, Topology, by_key
 from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import CheckpointError
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.runtime.session.request import Request
 from esault.runtime.session.session import Session
@@ -148,7 +149,7 @@ def run() -> None:
             Request(
                 locate(f"{__file__}:topology"),
                 {"keys": arguments.keys, "seconds": arguments.seconds},
-                settings=Settings(delivery="eo", checkpoint_every=1.0),
+                settings=Settings(delivery=Delivery.EXACTLY_ONCE, checkpoint_every=1.0),
                 view=QuietView(watch.step),
                 policies={EVERY_UNIT: "none"},
                 state=state,

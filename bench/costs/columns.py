@@ -6,6 +6,7 @@ python -m bench.costs.columns [--runs N]
 from __future__ import annotations
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Callable
@@ -49,9 +50,7 @@ def main() -> None:
         print("keyed sums of numbers over 1 000 keys, for each number")
         for p in (1, 2):
             for kind, passes in (("rows", 1), ("numpy", 8), ("arrow", 8)):
-                ns = cost(
-                    lambda kind=kind, passes=passes, p=p: numbers("1000", passes, out, kind, p), passes * DISTINCT, runs
-                )  # type: ignore[misc]
+                ns = cost(functools.partial(numbers, "1000", passes, out, kind, p), passes * DISTINCT, runs)
                 print(f"  {kind:6} {p} sub-unit{'s' * (p > 1):1}     {ns:5.0f} ns", flush=True)
 
 

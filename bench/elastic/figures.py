@@ -101,7 +101,7 @@ def claims(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, 
     """Those of `CLAIMS` whose runs are there, on medians over seeds; `groups` holds processed runs by name. Names what was seen."""
 
     def median(name: str, what: str) -> float:
-        return statistics.median(run["plateau"][what] for run in groups[name])
+        return float(statistics.median(run["plateau"][what] for run in groups[name]))
 
     made: list[dict[str, Any]] = []
 

@@ -52,7 +52,8 @@ class Emitter(Spout):
 
     def __init__(self, times: Callable[[], Iterator[float]], seconds: float, seed: int, burst: int) -> None:
         self._seconds, self._burst = seconds, burst
-        self._times, self._bursts = times, iter(())
+        self._times = times
+        self._bursts: Iterator[float] = iter(())
         self._order = random.Random(f"{seed} words")
         self._next = 0.0
         self._start: float | None = None
@@ -68,7 +69,7 @@ class Emitter(Spout):
             self._ahead.append(self._next)
             self._advance()
 
-    def read(self, limit: int) -> Sequence[tuple[str, float]]:
+    def read(self, limit: int) -> Sequence[tuple[str, tuple[float, float]]]:
         """One burst, when it is due; its tuples carry when that was, and the second of the experiment."""
         now = self.context.now()
         if self._start is None:

@@ -85,7 +85,7 @@ SQL = {
 }
 
 #: topology -> table -> (columns of the landed table, the one that only grows): of a key's rows the one with the most holds
-GROWS = {
+GROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "word_count": {"table": ("word", "total")},
     "flight_delays": {
         "lines": ("line", "flights", "minutes", "worst"),
@@ -177,4 +177,4 @@ def updates(name: str, right: Tables) -> int | None:
     """Return how many rows a whole run puts out, updates of one key included; None where that depends on the order of its inputs."""
     if name == "tpch_q3":
         return None
-    return sum(value[0] for table in right.values() for value in table.values())
+    return int(sum(value[0] for table in right.values() for value in table.values()))

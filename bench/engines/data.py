@@ -44,7 +44,7 @@ class Data:
 
     def params(self, out: Path) -> dict[str, Any]:
         """Return what the topology's function takes."""
-        places = {
+        places: dict[str, dict[str, Any]] = {
             "word_count": {"path": f"{self.folder}/*.txt"},
             "flight_delays": {"most": self.tuples},
             "tpch_q3": {"folder": str(self.folder)},
@@ -115,7 +115,10 @@ def _generator() -> str | None:
 
 
 def _tables(folder: Path, size: float) -> dict[str, int]:
-    command = [_generator(), "tbl", "-s", f"{max(0.001, 0.1 * size):g}", "--tables=customer,orders,lineitem"]
+    generator = _generator()
+    if generator is None:
+        raise SystemExit("there is no tpchgen-cli: pip install tpchgen-cli")
+    command = [generator, "tbl", "-s", f"{max(0.001, 0.1 * size):g}", "--tables=customer,orders,lineitem"]
     subprocess.run([*command, f"--output-dir={folder}"], check=True, capture_output=True)
     files = {"customers": "customer", "orders": "orders", "items": "lineitem"}
     return {spout: _count(folder / f"{file}.tbl") for spout, file in files.items()}

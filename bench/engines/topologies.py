@@ -12,7 +12,7 @@ from typing import Any
 from bench.engines.data import FOLDER, Data
 from bench.kit.steady_latency import TimedSink
 from bench.workloads.topologies import Counted
-from esault import EndOfStream, Spout, Topology
+from esault import Columns, EndOfStream, Spout, Topology
 from esault.sources import Paced
 from esault.topology.locate import locate
 from esault.topology.plan import SinkPlan
@@ -35,7 +35,7 @@ class Offered(Spout[Any, Any]):
         self._spout.context = context
         self._spout.open(context)
 
-    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
+    def read(self, limit: int) -> Sequence[tuple[Any, Any]] | Columns:
         """The next ones."""
         if not self._begun:
             self._begun = time.time()

@@ -87,7 +87,10 @@ def topology(folder: str, seed: int) -> Topology:
     """`folder`: where it is told what to do, and writes."""
     program, where = drawn(seed), Path(folder)
     spouts = {name: Paced(rows, where) for name, rows in program.spouts.items()}
-    return generate.build(program, spout=spouts.get, sink=lambda name: Texts(where / f"{name}.jsonl"), tick_every=0.5)
+    made: Topology = generate.build(
+        program, spout=spouts.get, sink=lambda name: Texts(where / f"{name}.jsonl"), tick_every=0.5
+    )
+    return made
 
 
 def lost_and_doubled(folder: Path, seed: int) -> dict[str, int]:

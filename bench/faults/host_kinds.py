@@ -73,9 +73,10 @@ def _one_way(victim: Victim, order: random.Random, hold: float) -> str:
             raise Lost("no namespaces can be made here")
         ends = [name, order.choice(["driver", *(each for each in cluster.nodes if each != name)])]
         order.shuffle(ends)
-        cluster.deafen(*ends)
+        deaf, other = ends
+        cluster.deafen(deaf, other)
         time.sleep(order.choice([0.5, 1.5, 2.5, 4.0]))
-        cluster.deafen(*ends, deaf=False)
+        cluster.deafen(deaf, other, deaf=False)
     return DEATH
 
 

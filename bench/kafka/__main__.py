@@ -9,6 +9,7 @@ a hundred bytes, from the first row to the last; processor seconds are those of 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import statistics
 import subprocess
@@ -57,7 +58,9 @@ def _esault(function: str, *more: str, **params: object) -> float:
     ]
     launcher = [sys.executable, "-m", "bench.real.launcher"]  # it waits for orphans, too: their time counts
     done = subprocess.run([*launcher, *asked], check=False, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    said = json.loads(done.stdout) if not done.returncode else {"code": done.returncode, "said": done.stderr}
+    said: dict[str, Any] = (
+        json.loads(done.stdout) if not done.returncode else {"code": done.returncode, "said": done.stderr}
+    )
     if said["code"]:
         raise SystemExit(f"{' '.join(asked)}: {said['said'][-2000:]}")
     return float(said["waited_seconds"])
@@ -173,7 +176,7 @@ def main() -> None:
     """The bench."""
     arguments = parse(__doc__, _options)
     sys.path.insert(0, str(ROOT / "tests" / "shared"))
-    import kafka_broker
+    kafka_broker = importlib.import_module("kafka_broker")
 
     result: dict[str, Any] = {"bench": "kafka", "machine": facts(), "seed": SEED, "broker": kafka_broker.VERSION}
     messages = max(1000, int((QUICK_MESSAGES if arguments.quick else MESSAGES) * arguments.scale))

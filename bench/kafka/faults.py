@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ class Trial:
         self.victim.start()
         last, done = 0, 0
         while done < self.faults:
-            last = self.victim.until(lambda status, last=last: self._well(status, last), PATIENCE)["checkpoint"]
+            last = self.victim.until(partial(self._well, last=last), PATIENCE)["checkpoint"]
             time.sleep(self.order.uniform(0, 2 * CHECKPOINT))
             name = self.order.choices(list(self.kinds), [weight for weight, _ in self.kinds.values()])[0]
             self.last, at = name, time.monotonic()
@@ -100,8 +101,8 @@ class Trial:
                     raise
                 continue  # what it was meant for is gone just now
             done += 1
-            back = self.victim.until(lambda status: self._well(status, 0), PATIENCE)["checkpoint"]
-            self.victim.until(lambda status, back=back: self._well(status, back), PATIENCE)
+            back = self.victim.until(partial(self._well, last=0), PATIENCE)["checkpoint"]
+            self.victim.until(partial(self._well, last=back), PATIENCE)
             self.seconds[name].append(time.monotonic() - at)
             if time.monotonic() - told > 20:
                 told = time.monotonic()

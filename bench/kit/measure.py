@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import psutil
 
@@ -129,9 +129,17 @@ def _end(process: subprocess.Popen[str]) -> None:
             each.kill()
 
 
+@overload
+def in_turns(runs: int, calls: Mapping[str, Callable[[], Run]], say: Callable[[Run], str]) -> dict[str, list[Run]]: ...
+
+
+@overload
 def in_turns(
     runs: int, calls: Mapping[str, Callable[[], Run] | str], say: Callable[[Run], str]
-) -> dict[str, list[Run] | str]:
+) -> dict[str, list[Run] | str]: ...
+
+
+def in_turns(runs: int, calls: Mapping[str, Callable[[], Run] | str], say: Callable[[Run], str]) -> Any:
     """Each call so many times, one after the other, so that what disturbs the machine disturbs all of them.
 
     A string in place of a call is why there is none. `say` is what the terminal shows of a run.

@@ -33,7 +33,8 @@ class Bar(NamedTuple):
     @classmethod
     def of(cls, name: str, figure: dict[str, float], unit: float = 1.0, kind: str = "") -> Bar:
         """A bar for a summary, divided by `unit`."""
-        return cls(name, *(figure[part] / unit for part in PARTS), kind)
+        median, least, most = (figure[part] / unit for part in PARTS)
+        return cls(name, median, least, most, kind)
 
 
 def runs_before(out: str, part: str, seed: int) -> list[dict[str, Any]]:

@@ -79,13 +79,13 @@ def main() -> None:
     }
     whole = [run["processor_seconds"] for run in runs]
     result: dict[str, Any] = {"machine": facts(), "load": load.facts(), "parts_ms_a_second": parts}
-    for name, each in (("percent", percent), ("ms_a_second", rate), ("all_processor_seconds", whole)):
-        result[name] = {**summary(each), "each": each}
+    for name, values in (("percent", percent), ("ms_a_second", rate), ("all_processor_seconds", whole)):
+        result[name] = {**summary(values), "each": values}
     lines = [f"{name}: {each['median']:.2f} ms of processor a second" for name, each in parts.items()]
-    each = ", ".join(f"{share:.2f}" for share in percent)
+    by_run = ", ".join(f"{share:.2f}" for share in percent)
     lines.append(
         f"for the page: {summary(rate)['median']:.1f} ms a second, {summary(percent)['median']:.2f} % of what all processes of the "
-        f"run take, {summary(whole)['median']:.1f} processor seconds; by run: {each} %"
+        f"run take, {summary(whole)['median']:.1f} processor seconds; by run: {by_run} %"
     )
     bars = [Bar.of(name, each) for name, each in parts.items()]
     write(arguments.out, result, lines, {"Processor time for the page": bars}, "ms a second")

@@ -126,8 +126,8 @@ def flow(what: str, load: str, passes: int, rate: float, seen: dict[str, Any]) -
     lines = [line for _, line in offered]
     rows = op.input("in", made, _Source(lines, passes, rate))
     if rate:
-        words = op.flat_map("split", rows, lambda r: [(w, (r[0], 1)) for w in r[1].split()])
-        op.output("out", op.stateful_map("count", words, running_due), _Sink(seen, True))
+        due_words = op.flat_map("split", rows, lambda r: [(w, (r[0], 1)) for w in r[1].split()])
+        op.output("out", op.stateful_map("count", due_words, running_due), _Sink(seen, True))
     else:
         words = op.flat_map("split", rows, lambda line: [(w, 1) for w in line.split()])
         op.output("out", op.stateful_map("count", words, running), _Sink(seen, False))

@@ -28,21 +28,21 @@ def pipeline(tables: Any) -> None:
     """Rows that are added, totals, the newest of each key, all versions of each key, a view."""
     from pyspark.sql import functions as f
 
-    @tables.table(expect_all_or_quarantine={"some pieces": "pieces > 0"}, partition_cols=["day"])  # type: ignore[untyped-decorator]
+    @tables.table(expect_all_or_quarantine={"some pieces": "pieces > 0"}, partition_cols=["day"])
     def sold(sales: Any) -> Any:
         return sales.select("shop", "pieces", "day")
 
-    @tables.table(keys=["shop"], merge={"pieces": "sum", "most": "max", "n": "sum"})  # type: ignore[untyped-decorator]
+    @tables.table(keys=["shop"], merge={"pieces": "sum", "most": "max", "n": "sum"})
     def by_shop(sold: Any) -> Any:
         return sold.groupBy("shop").agg(
             f.sum("pieces").alias("pieces"), f.max("pieces").alias("most"), f.count("*").alias("n")
         )
 
-    @tables.table(keys=["customer"], sequence_by="at", apply_as_deletes="op = 'd'", except_column_list=["op"])  # type: ignore[untyped-decorator]
+    @tables.table(keys=["customer"], sequence_by="at", apply_as_deletes="op = 'd'", except_column_list=["op"])
     def customers(changes: Any) -> Any:
         return changes.select("customer", "city", "at", "op")
 
-    @tables.table(  # type: ignore[untyped-decorator]
+    @tables.table(
         keys=["customer"],
         sequence_by="at",
         apply_as_deletes="op = 'd'",
@@ -52,7 +52,7 @@ def pipeline(tables: Any) -> None:
     def moves(changes: Any) -> Any:
         return changes.select("customer", "city", "at", "op")
 
-    @tables.materialized_view()  # type: ignore[untyped-decorator]
+    @tables.materialized_view()
     def by_day(sold: Any) -> Any:
         return sold.groupBy("day").agg(f.sum("pieces").alias("pieces"), f.count("*").alias("n"))
 

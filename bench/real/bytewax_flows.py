@@ -9,7 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
@@ -109,7 +109,8 @@ def _keys(read: Any, data: str) -> Any:
 
 
 def _chain(read: Any, data: str) -> Any:
-    for i, function in enumerate(functions.CHAIN):
+    steps: Sequence[Callable[[Any], Any]] = functions.CHAIN
+    for i, function in enumerate(steps):
         read = op.map_value(f"step{i}", read, function)
     return read
 
@@ -122,7 +123,7 @@ def _large(read: Any, data: str) -> Any:
 def _windows(read: Any, data: str) -> Any:
     events = op.key_on("user", op.map("loads", read, lambda pair: json.loads(pair[1])), functions.by_user)
     # Event time alone moves a watermark, as in the other two: else what a key's event is behind the clock would be late.
-    clock = wop.EventClock(
+    clock: wop.EventClock[Any] = wop.EventClock(
         lambda event: datetime.fromtimestamp(event["at"], timezone.utc), timedelta(0), lambda: EPOCH, lambda _: None
     )
     totals = wop.fold_window(

@@ -277,11 +277,11 @@ def main() -> None:
         bears = {name: most[PEER if name == PEER else LIVE][case.keys] for name in (LIVE, RESTART, *list(modules)[1:])}
         rates = {name: case.share * rate for name, rate in bears.items()}
         calls: dict[str, Callable[[], dict[str, Any]]] = {
-            LIVE: lambda c=case, r=rates: _live(c, r[LIVE], quiet),
-            RESTART: lambda c=case, r=rates: _stopped("bench.rescale.run", "restart", c, r[RESTART], quiet),
+            LIVE: functools.partial(_live, case, rates[LIVE], quiet),
+            RESTART: functools.partial(_stopped, "bench.rescale.run", "restart", case, rates[RESTART], quiet),
         }
         if not peer and case.roots is None:  # it has no such window
-            calls[PEER] = lambda c=case, r=rates: _stopped("bench.rescale.bytewax_flow", "rescale", c, r[PEER], quiet)
+            calls[PEER] = functools.partial(_stopped, "bench.rescale.bytewax_flow", "rescale", case, rates[PEER], quiet)
         each: dict[str, list[dict[str, Any]]] = {name: [] for name in calls}
         given_up: dict[str, str] = {}
         print(f"{case}", flush=True)

@@ -56,11 +56,11 @@ def read(folder: Path) -> tuple[Rows, dict[str, Any]]:
     offered = json.loads((folder / "offered.json").read_text())
     keys = offered["keys"]
     parts = []
-    for owner, path in enumerate(sorted(folder.glob("*.rows"))):
+    for number, path in enumerate(sorted(folder.glob("*.rows"))):
         stamps = np.fromfile(path.with_suffix(".stamps"), dtype="f8").reshape(-1, 2)
         rows = np.fromfile(path, dtype="u8")
         out = np.repeat(stamps[:, 0], stamps[:, 1].astype("i8"))
-        parts.append((rows, out, np.full(len(rows), owner, dtype="i4")))
+        parts.append((rows, out, np.full(len(rows), number, dtype="i4")))
     packed, out, owner = (np.concatenate(column) for column in zip(*parts))
     index = (packed >> SHIFT).astype("i8")
     order = np.argsort(index, kind="stable")

@@ -451,7 +451,7 @@ class Life:
         simulation = self.simulation
         self.own.add(build.incarnation)
         process = Process(machine, build.incarnation, build.unit or "ack server", self.order)
-        wire = Wire(self.network, self.inlets, machine.name, process.wake, self.far_links)
+        wire: Any = Wire(self.network, self.inlets, machine.name, process.wake, self.far_links)
 
         def clock() -> float:
             return EPOCH + self.events.now + self.offset(machine.name)

@@ -79,7 +79,8 @@ class Process:
         if not machine.holds():
             return  # others may own by now what it owned; woken when the driver is heard
         happened = local.run(self._order)
-        for inlet in (local.data, local.fast):
+        inlets: tuple[Any, Any] = (local.data, local.fast)  # of `network`
+        for inlet in inlets:
             inlet.read()
         while local.outbox:
             machine.say(local.outbox.popleft())

@@ -99,7 +99,9 @@ def draw(seed: int, seconds: float) -> Scenario:
         replay_after=r.choice([30.0, 300.0]),
     )
     seconds *= r.uniform(0.5, 1.5)
-    times = {name: sorted(r.uniform(0.0, seconds) for _ in rows) for name, rows in program.spouts.items()}
+    times: dict[str, Sequence[float]] = {
+        name: sorted(r.uniform(0.0, seconds) for _ in rows) for name, rows in program.spouts.items()
+    }
     if r.random() < 0.5:  # in bursts
         for name, each in times.items():
             times[name] = [seconds / 8 * round(time / seconds * 8) + 0.001 * i for i, time in enumerate(each)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from esault import Sink, sinks
@@ -96,6 +97,10 @@ _MADE: dict[str, Callable[[dict[str, Any]], Sink]] = {
     "s3-json-lines": _json_lines,
     "kafka": _kafka,
 }
-SINKS: dict[str, Callable[[str], Sink]] = {
-    name: (lambda where, make=make: make(json.loads(where))) for name, make in _MADE.items()
-}
+
+
+def _made(make: Callable[[dict[str, Any]], Sink], where: str) -> Sink:
+    return make(json.loads(where))
+
+
+SINKS: dict[str, Callable[[str], Sink]] = {name: partial(_made, make) for name, make in _MADE.items()}

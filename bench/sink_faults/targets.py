@@ -23,7 +23,7 @@ class Landed(NamedTuple):
 
     key: str
     value: int
-    count: int
+    counted: int
     id: str | None = None
 
 
@@ -125,10 +125,12 @@ def _rabbitmq(stream: bool) -> Iterator[Target]:
 
             source = RabbitMQStreamSource("landed", server.url, until="end", deserializer="bytes")
             source.open(Context("read"))
-            reader, rows = source.open_split("landed", None), []
+            reader = source.open_split("landed", None)
+            rows: list[Landed] = []
             with contextlib.suppress(EndOfStream):
                 while True:
-                    rows += [_row(body, key) for key, body in reader.read(1000)]
+                    pairs: Any = reader.read(1000)
+                    rows += [_row(body, key) for key, body in pairs]
             reader.close()
             source.close()
             return rows

@@ -50,7 +50,7 @@ def mortal(sink: Sink, folder: Path) -> Sink:
     """Have a sink die in its hooks where it is asked to; it is the sink of its class in all else."""
     base: Any = type(sink)
 
-    class Mortal(base):  # type: ignore[misc]
+    class Mortal(base):
         def prepare(self, epoch: int, /) -> Any:
             _die_if_asked(folder, "prepare")
             return super().prepare(epoch)
@@ -67,7 +67,7 @@ def mortal(sink: Sink, folder: Path) -> Sink:
                 _die_if_asked(folder, "commit")
             return base.commit_all(self, epoch, handles)
 
-        Mortal.commit_all = commit_all  # type: ignore[attr-defined]
+        Mortal.commit_all = commit_all
     Mortal.__name__ = Mortal.__qualname__ = base.__name__
     with contextlib.suppress(AttributeError):
         Mortal.__module__ = base.__module__

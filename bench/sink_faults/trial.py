@@ -192,4 +192,4 @@ def compare(landed: list[Landed], sent: int, target: Target) -> dict[str, int]:
 
 
 def _wrong(landed: list[Landed]) -> int:
-    return sum(row.count != row.value // KEYS + 1 or row.key != f"k{row.value % KEYS}" for row in landed)
+    return sum(row.counted != row.value // KEYS + 1 or row.key != f"k{row.value % KEYS}" for row in landed)

@@ -18,6 +18,7 @@ from bench.kit.measure import missing
 from bench.workloads.loads import LENGTH, records, sentences
 from bench.workloads.topologies import Count, Split
 from esault import Sink, Topology, by_key, shuffle
+from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.sinks import SparkTable
 from esault.sources import Items
@@ -33,7 +34,7 @@ CHECKPOINT_STEPS = 8
 #: as in a process of a run: what LocalRuntime does beside that, to find faults of user code, is none of the data path
 LARGE = Settings(watch_values=False, reload_state=False)
 SMALL = replace(LARGE, root_rows=128)
-CHECKPOINTS = replace(SMALL, delivery="eo")
+CHECKPOINTS = replace(SMALL, delivery=Delivery.EXACTLY_ONCE)
 
 
 class InTurn(random.Random):
@@ -45,7 +46,7 @@ class InTurn(random.Random):
     def random(self) -> float:
         return 0.0
 
-    def shuffle(self, x: Any) -> None:
+    def shuffle(self, x: Any, random: Any = None) -> None:
         """As it is."""
 
     def randint(self, a: int, b: int) -> int:

@@ -113,7 +113,7 @@ class Trial:
             begun = max((int(p.name) for p in log.iterdir() if p.name.isdigit()), default=-1)
         except (OSError, ValueError):
             return False
-        return layout["first"] + begun > self.done()
+        return bool(layout["first"] + begun > self.done())
 
     def _goes_on(self, end: float, what: str) -> None:
         """A command that ended by what was done to it is followed by another. Raises Lost."""

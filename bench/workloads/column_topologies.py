@@ -24,7 +24,7 @@ class SplitRows(BatchBolt):
     """Each word of a batch once."""
 
     def process_batch(self, rows):
-        words = Counter()
+        words: Counter[str] = Counter()
         for _, line in rows:
             words.update(line.split())
         self.emit_batch(list(words.items()))

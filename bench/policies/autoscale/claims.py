@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from bench.policies.claims import Checks, Verdict
@@ -40,6 +41,10 @@ def _spares(runs: Runs) -> tuple[str, bool]:
     good = statistics.fmean(saved) >= 0.25 and all(0.9 <= v <= 1.1 for v in ratio) and late < NONE_LATE
     said = ", ".join(f"{v:.1%}" for v in saved)
     return f"{said} fewer task-seconds, latency on the plateau x {statistics.fmean(ratio):.3f}, late {late:.0f}", good
+
+
+def _in_simulator(runs: Runs, column: str) -> Verdict:
+    return _spares(runs) if column == "sim" else None
 
 
 def claims(rows: Mapping[str, Runs], others: Mapping[str, Runs]) -> list[dict[str, Any]]:
@@ -111,5 +116,5 @@ def claims(rows: Mapping[str, Runs], others: Mapping[str, Runs]) -> list[dict[st
             f"{shape} topology, AUTOSCALE against static: resources and latency",
             "results are said to be similar",
             "as for the linear topology",
-        )(lambda column, runs=runs: _spares(runs) if column == "sim" else None)
+        )(partial(_in_simulator, runs))
     return claim.found

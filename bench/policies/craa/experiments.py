@@ -26,7 +26,7 @@ from bench.policies.craa.model import (
     walk,
 )
 from bench.policies.craa.runs import SETTINGS, Steered, mean, simulated
-from esault.elasticity.policy import make
+from esault.elasticity.policies.craa import Craa
 
 __all__ = ["experiment", "lines"]
 
@@ -192,7 +192,7 @@ def _pairs(windows: int, seeds: Sequence[int]) -> Runs:
     return {
         name: {
             f"beta {b:g}, gamma {g:g}": mean(
-                [run(load, Steered(make(f"craa:beta={b},gamma={g}")), windows, capped=True) for load in shapes]
+                [run(load, Steered(Craa(beta=b, gamma=g)), windows, capped=True) for load in shapes]
             )
             for b, g in PAIRS
         }

@@ -61,7 +61,7 @@ def plan_round(
     resources = next(iter(usage.values())).keys()
     place = dict(place)
     load = {n: {k: sum(usage[r][k] for r in place if place[r] == n) for k in resources} for n in nodes}
-    plan = []
+    plan: list[tuple[Any, Any, Any]] = []
     for x in candidates:
         if l_mig and len(plan) >= l_mig:
             break

@@ -216,10 +216,15 @@ def _learners(rows: Rows, claim: Callable[..., None]) -> None:
         f"{means['memory']:.3f} and {means['cpu']:.3f}",
         None,
     )
-    cells = [(q, t, v) for q in queries for t in ("cpu", "memory") for v in VARIANTS]
     others = ("EDK", "OD, deviation", "OD, variance")
-    best = [all(score[(*c, "blend")]["mae"] < score[(*c, other)]["mae"] for other in others) for c in cells]
-    gains = [1 - score[(*c, "blend")]["mae"] / min(score[(*c, other)]["mae"] for other in others) for c in cells]
+    errors = [
+        (score[q, t, v, "blend"]["mae"], min(score[q, t, v, other]["mae"] for other in others))
+        for q in queries
+        for t in ("cpu", "memory")
+        for v in VARIANTS
+    ]
+    best = [ours < other for ours, other in errors]
+    gains = [1 - ours / other for ours, other in errors]
     claim(
         "ours.blend",
         "ours: errors by region, a robust centre and the error that learners share, below EDK and OD in all columns",

@@ -45,7 +45,7 @@ def experiment(quick: bool, seeds: Sequence[int], live_seconds: float = 0.0) -> 
     """
     seeds = list(seeds[:1] if quick else seeds)
     queries = list(QUERIES)[: 1 if quick else None]
-    tables = [
+    tables: list[dict[str, Any]] = [
         {"name": "latency by interval of change", "column": "reference", "rows": _model(60.0 if quick else 300.0)},
         {"name": "pipelines", "column": "sim", "rows": _pipelines(60.0 if quick else 300.0, seeds)},
         {"name": "own changes", "column": "sim", "rows": _own(60.0 if quick else 300.0, seeds)},

@@ -29,7 +29,7 @@ class Cores:
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             written = os.pread(self._file, self._format.size, 0)
-            taken = list(self._format.unpack(written.ljust(self._format.size, b"\0")))
+            taken: list[float] = list(self._format.unpack(written.ljust(self._format.size, b"\0")))
             first = min(range(len(taken)), key=taken.__getitem__)
             taken[first] = max(now, taken[first]) + seconds
             os.pwrite(self._file, self._format.pack(*taken), 0)

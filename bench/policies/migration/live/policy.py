@@ -18,6 +18,7 @@ from bench.policies.migration.model import MEMORY, PLACES
 from esault import policies
 from esault.elasticity.action import Action, Migrate
 from esault.elasticity.policies.migration import Migration
+from esault.elasticity.policies.migration_rounds import MigrationRounds
 from esault.elasticity.policies.random_choice import RandomChoice
 from esault.elasticity.view import RunView, Sample
 from esault.messages.probe import HostUsage
@@ -88,7 +89,7 @@ class Placed:
 
 
 @dataclass
-class _AfterPlacement:
+class _AfterPlacement(MigrationRounds):
     """The first placement, then the policy beside which this is a base."""
 
     go: str = ""

@@ -79,7 +79,7 @@ class Events(Spout):
             self._due = self._make()
         if self._next == len(self._due):
             raise EndOfStream
-        rows = []
+        rows: list[tuple[int, tuple[int, float]]] = []
         while len(rows) < limit and self._next < len(self._due):
             due = self._start + self._due[self._next]
             if due > now:

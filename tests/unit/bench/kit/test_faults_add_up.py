@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from bench.faults.__main__ import BAD, _add
-from bench.faults.count import each_once
+from bench.faults.__main__ import _add
+from bench.faults.count import BAD, each_once
 from bench.faults.topology import EACH, KEYS
 from bench.kit.runs import Runs
 

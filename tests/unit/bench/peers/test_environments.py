@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import venv
 
 import pytest
 
@@ -70,8 +71,6 @@ def test_the_look_for_a_java_is_taken_with_the_peers_python(tmp_path, monkeypatc
 
 
 def _pip(monkeypatch, code):
-    from bench.peers import environments as peers
-
     commands = []
 
     def made(environment, **options):
@@ -82,8 +81,8 @@ def _pip(monkeypatch, code):
         commands.append([str(word) for word in command])
         return subprocess.CompletedProcess(command, code)
 
-    monkeypatch.setattr(peers.venv, "create", made)
-    monkeypatch.setattr(peers.subprocess, "run", ran)
+    monkeypatch.setattr(venv, "create", made)
+    monkeypatch.setattr(subprocess, "run", ran)
     return commands
 
 

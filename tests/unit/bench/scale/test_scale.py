@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import psutil
 import pytest
 
 
@@ -153,7 +154,7 @@ def test_a_machine_without_memory_for_all_processes_skips_and_says_so(monkeypatc
 
     from bench.scale import __main__ as scale
 
-    monkeypatch.setattr(scale.psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 30))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 30))
     assert scale._run(32) == "skipped: 32 processes may need 2048 MiB, and 1024 MiB are free"
     assert callable(scale._run(16))
 

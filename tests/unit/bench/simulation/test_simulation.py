@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import depth
 import pytest
@@ -51,7 +52,7 @@ def test_a_row_that_is_missing_or_doubled_is_found(monkeypatch):
     commit = Outside.table
 
     def table(outside, name, kind):
-        made = commit(outside, name, kind)
+        made: Any = commit(outside, name, kind)
         if not hasattr(made, "spoiled"):
             made.spoiled, keep = True, made.prepare
             made.prepare = lambda rows: keep(rows[1:] if spoil < 0 else rows + rows[:1])

@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from bench.peers.environments import Found
+
 
 def _engine(rate, semantics="R", user_code="Python"):
     runs = [{"tuples_per_second": rate * factor} for factor in (0.5, 1.0, 2.0)]
@@ -116,7 +118,7 @@ def test_heavy_peers_that_are_missing_are_said_and_leave_the_others_alone(tmp_pa
     monkeypatch.setattr(throughput, "command", command)
     monkeypatch.setattr(throughput, "missing", lambda package: None)
     load = make("records", 100_000, tmp_path)
-    peers = {"flink": throughput.Found("/flink/python", {}), "pathway": "skipped: no pathway"}
+    peers = {"flink": Found("/flink/python", {}), "pathway": "skipped: no pathway"}
     engines = throughput._group("sums", load, 2, ("bytewax", "pathway", "flink"), peers, 1)
     assert engines["pathway, 1 thread"]["missing"] == "skipped: no pathway"
     assert "spark" not in engines

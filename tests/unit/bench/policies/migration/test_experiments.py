@@ -212,7 +212,7 @@ def test_random_is_five_percent_worse_in_the_dissertation():
 
 
 #: the dissertation's own numbers: every claim must hold of them
-PAPER = {
+PAPER: dict[str, dict[str, float]] = {
     "s1": {"fast_p99": 932, "fast_mean": 29, "slow_mean": 64, "slow_p99": 74, "events": 98.82, "migrations": 28},
     "s2": {"fast_p99": 1368, "fast_mean": 44, "slow_mean": 67.9, "slow_p99": 74.9, "events": 99.09, "migrations": 20},
     "s3": {"fast_p99": 1179, "fast_mean": 34, "slow_mean": 59, "slow_p99": 67, "events": 99.37, "migrations": 10},
@@ -230,11 +230,11 @@ def test_each_claim_holds_of_numbers_like_the_dissertations_and_fails_of_others(
     from bench.policies.migration.claims import CLAIMS
 
     assert len({c.name for c in CLAIMS}) == len(CLAIMS)
-    alike = {  # ranges that overlap: one seed is enough to tell equal from apart
+    alike: dict[str, dict[str, float]] = {  # ranges that overlap: one seed is enough to tell equal from apart
         **PAPER,
         **{s: {**PAPER[s], "fast_mean": 29, "fast_p99": 1200} for s in ("s1", "s2", "s3", "s10")},
     }
-    spoilt = {
+    spoilt: dict[str, dict[str, dict[str, float]]] = {
         "fast p99": {"s2": {"fast_p99": 2000}},
         "fast mean": {"s3": {"fast_mean": 60}},
         "slow copies": {"s2": {"slow_p99": 101}},
