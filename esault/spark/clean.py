@@ -6,15 +6,18 @@ be read goes there as a whole. Nothing is dropped but repetitions: rows with the
 
 A step commits the quarantine first and the clean table second. Where it was killed in between, the next one goes
 exactly as far as the quarantine has gone, and leaves that as it is.
+
+It is one module of over 300 lines: reading, damage and staging of a step share two tables and their locks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from esault.counters import counted
@@ -28,28 +31,21 @@ from esault.spark.compact import compact
 from esault.spark.derived import DerivedTable
 from esault.spark.failure import failures, said
 from esault.spark.reading import Reading, read_next, read_of
-from esault.spark.rows import (
-    DATE,
-    QUARANTINE,
-    REASON,
-    aside,
-    check_folders,
-    folders_of,
-    once,
-    parts_with_places,
-    reason,
-)
+from esault.spark.repeats import each_once
+from esault.spark.rows import DATE, QUARANTINE, REASON, aside, check_folders, folders_of, parts_with_places, reason
 from esault.spark.staging import writing
 from esault.spark.table import newest_rows, quoted, read_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Clean", "Cleaned"]
 
 #: small parts from which putting them together first is faster than reading them with Spark
 _SMALL = 32
 _SMALL_BYTES = 2**20
+#: bytes of parts in their order that are read together, and into how many such groups all are divided at most
+_TOGETHER, _GROUPS = 256 * 2**20, 32
 Say = Callable[[str], None]
 
 
@@ -258,36 +254,63 @@ class Clean:
     ) -> tuple[list[Part], int, list[Part]]:
         """Stage the step: the clean table's parts, how many rows are bad, the quarantine's parts for them."""
         from pyspark.errors import AnalysisException
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
 
         try:
-            rows = parts_with_places(spark, self.source, [part.path for part in good], reading.schema, reading.evolved)
-            known = (
-                [] if reading.why is not None else [t.path for t in (self.clean, self.quarantine) if t.state().parts]
-            )
-            if reading.primary_key:
-                rows = newest_rows(rows, reading.primary_key).where("NOT _deleted")
-            elif not reading.distinct:
-                rows = once(rows, [read_table(spark, path, duplicates=True) for path in known], reading.runs)
-            marked = rows.withColumn(REASON, reason(self.name, rows, reading.schema, self._expectations))
-            folders = folders_of(self.name, reading.schema, self._partition_by)
-            fine = marked
-            if folders.keys() - {DATE}:
-                check_folders(self.name, marked, folders)
-                fine = marked.repartition(*folders.values())  # else each task would write a file into each folder
-            seen = Observation()
-            fine = fine.observe(seen, f.count(REASON).alias("bad")).where(f.col(REASON).isNull())
-            columns = [f.col(quoted(column.name)) for column in reading.schema]
-            values = [value.alias(f"_folder{i}") for i, value in enumerate(folders.values())]
-            parts = self.clean.stage(fine.select(*columns, *values), list(folders))
-            bad = int(seen.get["bad"])
-            put_aside = self.quarantine.stage(aside(marked, reading.schema)) if bad and not interrupted else []
+            with contextlib.ExitStack() as stack:
+                return self._staged(spark, reading, good, interrupted, stack)
         except AnalysisException as error:
             raise UsageError(f"clean {self.name}: {error}") from None
         except failures() as error:
             raise _Unreadable(said(error)) from None
+
+    def _staged(
+        self,
+        spark: SparkSession,
+        reading: Reading,
+        good: Sequence[Part],
+        interrupted: bool,
+        stack: contextlib.ExitStack,
+    ) -> tuple[list[Part], int, list[Part]]:
+        """As `_write`; what is kept of rows on the way goes with `stack`."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        rows = self._read(spark, reading, good)
+        if reading.primary_key:
+            rows = newest_rows(rows, reading.primary_key).where("NOT _deleted")
+        elif not reading.distinct:
+            before = [] if reading.why is not None else [t for t in (self.clean, self.quarantine) if t.state().parts]
+            known = [read_table(spark, table.path, duplicates=True) for table in before]
+            known_rows = sum(part.rows for table in before for part in table_log(table.path).files())
+            rows = stack.enter_context(each_once(rows, known, reading.runs, reading.rows, known_rows))
+        marked = rows.withColumn(REASON, reason(self.name, rows, reading.schema, self._expectations))
+        folders = folders_of(self.name, reading.schema, self._partition_by)
+        fine = marked
+        if folders.keys() - {DATE}:
+            check_folders(self.name, marked, folders)
+            fine = marked.repartition(*folders.values())  # else each task would write a file into each folder
+        seen = Observation()
+        fine = fine.observe(seen, f.count(REASON).alias("bad")).where(f.col(REASON).isNull())
+        columns = [f.col(quoted(column.name)) for column in reading.schema]
+        values = [value.alias(f"_folder{i}") for i, value in enumerate(folders.values())]
+        parts = self.clean.stage(fine.select(*columns, *values), list(folders))
+        bad = int(seen.get["bad"])
+        put_aside = self.quarantine.stage(aside(marked, reading.schema)) if bad and not interrupted else []
         return parts, bad, put_aside
+
+    def _read(self, spark: SparkSession, reading: Reading, good: Sequence[Part]) -> DataFrame:
+        """The rows of parts, those that came one after the other in one task: so it meets few days, each of which is a file."""
+        size = max(_TOGETHER, sum(part.bytes for part in good) // _GROUPS)
+        groups: list[list[str]] = [[]]
+        taken = 0
+        for part in good:
+            if taken >= size:
+                groups.append([])
+                taken = 0
+            groups[-1].append(part.path)
+            taken += part.bytes
+        frames = [parts_with_places(spark, self.source, names, reading.schema, reading.evolved) for names in groups]
+        return reduce(lambda one, other: one.unionByName(other), frames)
 
 
 class _Gone(Exception):

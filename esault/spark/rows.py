@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATE",
+    "PART",
     "QUARANTINE",
     "REASON",
+    "ROW",
     "aside",
     "check_folders",
     "folders_of",
@@ -44,7 +46,7 @@ REASON = "__reason"
 #: the row as JSON, where widening would make another value of it
 _UNFIT = "__unfit"
 #: where the row stands: the part's name, and its number in there
-_PART, _ROW = "__part", "__row"
+PART, ROW = "__part", "__row"
 
 #: different values of a user's column that may be folders
 _MOST_FOLDERS = 1000
@@ -57,7 +59,7 @@ def parts_with_places(
     from pyspark.sql import functions as f
 
     rows = read_parts(spark, folder, names, schema, evolved, kept=_UNFIT)
-    placed = rows.withColumn(_PART, f.col("_metadata.file_name")).withColumn(_ROW, f.col("_metadata.row_index"))
+    placed = rows.withColumn(PART, f.col("_metadata.file_name")).withColumn(ROW, f.col("_metadata.row_index"))
     return placed.drop("_metadata")
 
 
@@ -70,9 +72,9 @@ def once(rows: DataFrame, known: Sequence[DataFrame], runs: Collection[str]) -> 
     if not {column.name for column in ADDED} <= set(rows.columns):
         return rows
     # what has no id counts as a row of its own; the prefixes keep the two kinds apart
-    own = f.concat(f.lit("n"), _PART, f.lit("/"), f.col(_ROW).cast("string"))
+    own = f.concat(f.lit("n"), PART, f.lit("/"), f.col(ROW).cast("string"))
     marked = rows.withColumn("__own", f.coalesce(f.concat(f.lit("i"), "_id"), own))
-    order = Window.partitionBy("_run", "__own").orderBy("_time", _PART, _ROW)
+    order = Window.partitionBy("_run", "__own").orderBy("_time", PART, ROW)
     first = marked.withColumn("__place", f.row_number().over(order)).where("__place = 1").drop("__place", "__own")
     for table in known:
         before = table.where(f.col("_run").isin(sorted(runs)) & f.col("_id").isNotNull())
@@ -113,7 +115,7 @@ def aside(marked: DataFrame, schema: Schema) -> DataFrame:
     return marked.where(f.col(REASON).isNotNull()).select(
         f.col(REASON).alias("reason"),
         row.alias("row"),
-        f.col(_PART).alias("part"),
+        f.col(PART).alias("part"),
         f.lit(1).cast("long").alias("rows"),
         *(f.col(n) if n in there else f.lit(None).cast(kind).alias(n) for n, kind in kinds.items()),
     )

@@ -86,6 +86,24 @@ def test_each_run_reads_only_what_is_new_and_one_with_nothing_new_needs_no_spark
     assert jobs.run().cleaned == {"clean:table": None}
 
 
+def test_a_step_finds_repetitions_by_their_numbers_among_what_came_before_and_in_its_quarantine(
+    spark: Any, landed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esault.spark.repeats.FEW", 0)
+    monkeypatch.setattr("esault.spark.clean._TOGETHER", 1)  # a group for each part
+    table = landed()
+    table.land(range(10), [f"i{n}" for n in range(10)])
+    table.land(range(5), [f"i{n}" for n in range(5)], sub_unit=1)
+    jobs = Jobs(table.path, tmp_path / "into", expectations={"table": {"small": "total <> 7 and total <> 12"}})
+    first = jobs.run().cleaned["clean:table"]
+    assert (first.read, first.kept, first.repeats, first.quarantined) == (15, 9, 5, 1)
+    table.land(range(6, 16), [f"i{n}" for n in range(6, 16)], sub_unit=2)  # i7 is in the quarantine already
+    table.land([12], ["i12"], sub_unit=3)
+    second = jobs.run().cleaned["clean:table"]
+    assert (second.read, second.kept, second.repeats, second.quarantined) == (11, 5, 5, 1)
+    assert jobs.totals() == [n for n in range(16) if n not in (7, 12)]
+
+
 def test_bad_rows_and_damaged_parts_are_put_aside_with_the_reason(spark: Any, landed: Any, tmp_path: Path) -> None:
     table = landed()
     for first in (0, 10, 20):
