@@ -1,8 +1,8 @@
 """Counters and durations of a run: each number is declared once, here.
 
-A sub-unit reports them, a unit adds them up, and the report, `esault status`, the live view, Prometheus and the table
-`windows` of the metrics show what is declared. So a new one is a field here and a line where it is counted. A duration is a
-histogram; the report has its quantiles, Prometheus its buckets.
+A sub-unit reports them, a unit adds them up, and the report, Prometheus and the table `windows` of the metrics show what is
+declared; `esault status` and the live view show the usual ones, and those that mean trouble where there are any. So a new one is
+a field here and a line where it is counted. A duration is a histogram; the report has its quantiles, Prometheus its buckets.
 """
 
 from __future__ import annotations
