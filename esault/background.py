@@ -1,16 +1,36 @@
-"""A thread with an event loop for the coroutines of sinks: what they wait for keeps no data loop waiting."""
+"""Work beside the data loop, which does not wait for it: a thread with an event loop for coroutines of sinks, and threads for what blocks."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
-__all__ = ["BackgroundLoop"]
+__all__ = ["BackgroundLoop", "in_background"]
+
+T = TypeVar("T")
+
+
+def in_background(work: Callable[[], T]) -> Future[T]:
+    """Return a future of `work()`, done in a thread of its own that keeps no process alive."""
+    from concurrent.futures import Future
+
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found = work()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(found)
+
+    threading.Thread(target=run, daemon=True, name="esault-background-work").start()
+    return future
 
 
 class BackgroundLoop:

@@ -5,37 +5,21 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from typing import Any, TypeVar
+from typing import Any
 
+from esault.background import in_background
 from esault.object_store.store import ObjectStore
 from esault.object_store.stored_object import StoredObject
 
-__all__ = ["ObjectFile", "in_background"]
+__all__ = ["ObjectFile"]
 
-T = TypeVar("T")
+
 #: bytes that are fetched at once, and the least of a file that is read here and there
 BLOCK, LEAST = 4 * 1024 * 1024, 64 * 1024
 #: seconds that `ready` waits at most: less than an idle data loop takes between two reads
 _MOMENT = 0.005
-
-
-def in_background(work: Callable[[], T]) -> Future[T]:
-    """Return a future of `work()`, done in a thread of its own that keeps no process alive."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            found = work()
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(found)
-
-    threading.Thread(target=run, daemon=True, name="esault object store").start()
-    return future
 
 
 class ObjectFile(io.RawIOBase):

@@ -21,8 +21,8 @@ from concurrent.futures import Future
 from typing import Any
 from urllib.parse import quote
 
+from esault.background import in_background
 from esault.errors import SinkError
-from esault.object_store.object_file import in_background
 from esault.object_store.store import ObjectStore
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from typing import Any, Protocol
 
+from esault.background import in_background
 from esault.errors import SourceError
-from esault.object_store.object_file import in_background
 from esault.sources.arrow_columns import ArrowShape
 from esault.topology.columns import Columns
 from esault.topology.split_source import SplitReader

@@ -8,8 +8,9 @@ from concurrent.futures import Future, wait
 from fnmatch import fnmatchcase
 from typing import Any
 
+from esault.background import in_background
 from esault.errors import SourceError, TopologyError
-from esault.object_store.object_file import ObjectFile, in_background
+from esault.object_store.object_file import ObjectFile
 from esault.object_store.store import ObjectStore
 from esault.object_store.stored_object import StoredObject
 

@@ -87,6 +87,11 @@ class PieceWriter:
 
     def finish(self, schema: Schema) -> Piece:
         """Make the file durable, in its place, with what the classes in it look like. Raises CheckpointError."""
+        self.end(schema)
+        return self.put()
+
+    def end(self, schema: Schema) -> None:
+        """Write the end of the file, with what the classes in it look like. Raises CheckpointError."""
         if self._items:
             self._flush()
         block = self._codec.pack(schema)
@@ -94,6 +99,13 @@ class PieceWriter:
             self._write(_BLOCK.pack(0, self._keys))
             self._write(_BLOCK.pack(len(block), crc32(block)))
             self._write(block)
+        except OSError as error:
+            self.drop()
+            raise self._failed(error) from error
+
+    def put(self) -> Piece:
+        """Make the file durable, in its place: any thread may wait for the disk so. Raises CheckpointError."""
+        try:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()

@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from esault.background import in_background
 from esault.errors import CheckpointError
 from esault.messages.checkpoint import Piece
-from esault.object_store.object_file import in_background
 from esault.object_store.object_path import ObjectPath
 from esault.payload.codec import Codec
 from esault.payload.schema import Schema
@@ -18,7 +18,7 @@ from esault.state.locked_folder import LockedFolder, remove_stale
 from esault.state.piece_file import PieceWriter, read_piece, read_schema
 from esault.state.place import Place
 
-__all__ = ["FileStateStore", "UploadedPiece", "piece_writer"]
+__all__ = ["FileStateStore", "FiledPiece", "UploadedPiece", "piece_writer"]
 
 _PREFIX = "esault-piece-"
 
@@ -41,10 +41,11 @@ class UploadedPiece:
 
     def finish(self, schema: Schema) -> Future[Piece]:
         """Begin to put it there, with what the classes in it look like; it is durable when the future is done. Raises CheckpointError, as does that."""
-        piece = self._writer.finish(schema)
+        self._writer.end(schema)
 
         def put() -> Piece:
             try:
+                piece = self._writer.put()
                 self._path.upload(self._file)
             finally:
                 self._folder.close()
@@ -58,9 +59,23 @@ class UploadedPiece:
         self._folder.close()
 
 
-def piece_writer(path: Place, base: bool, codec: Codec) -> PieceWriter | UploadedPiece:
+class FiledPiece:
+    """A piece in a folder, which is made durable in the background: to wait for a disk takes as long as thousands of tuples."""
+
+    def __init__(self, path: Path, base: bool, codec: Codec) -> None:
+        """Raises CheckpointError where nothing can be written."""
+        self._writer = PieceWriter(path, base, codec)
+        self.add, self.drop = self._writer.add, self._writer.drop
+
+    def finish(self, schema: Schema) -> Future[Piece]:
+        """Write the rest; it is durable when the future is done. Raises CheckpointError, as does that."""
+        self._writer.end(schema)
+        return in_background(self._writer.put)
+
+
+def piece_writer(path: Place, base: bool, codec: Codec) -> FiledPiece | UploadedPiece:
     """Return what writes a piece to this place. Raises CheckpointError."""
-    return PieceWriter(path, base, codec) if isinstance(path, Path) else UploadedPiece(path, base, codec)
+    return FiledPiece(path, base, codec) if isinstance(path, Path) else UploadedPiece(path, base, codec)
 
 
 class FileStateStore:
@@ -75,7 +90,7 @@ class FileStateStore:
         if isinstance(path, ObjectPath):
             remove_stale(_PREFIX)
 
-    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> PieceWriter | UploadedPiece:
+    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> FiledPiece | UploadedPiece:
         """A file for a sub-unit's part of a checkpoint; `in_flight`: for rows in flight. Raises CheckpointError."""
         kind = "-in-flight" if in_flight else "-base" if base else ""
         return piece_writer(self._path / f"{number:08d}-{incarnation}{kind}{self._own}.state", base, self._codec)

@@ -11,7 +11,6 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 
 from esault.errors import StateError
@@ -128,14 +127,17 @@ class StatesOnDisk:
                 self._remove()
         return state
 
-    def scan(self) -> Iterator[Name]:
-        """Names of all that are here now, those in the file as they are asked for, while states come and go. Raises StateError.
+    def in_memory(self) -> list[Name]:
+        """Names of states that are not written yet."""
+        return list(self._recent)
+
+    def on_disk(self) -> Iterator[Name]:
+        """Names of all that are in the file now, read as they are asked for, while states come and go. Raises StateError.
 
         Those that have gone meanwhile may be among them, and those that have come.
         """
-        recent = list(self._recent)
         last: int = self._run("SELECT max(rowid) FROM states").fetchone()[0] or 0 if self._rows else 0
-        return chain(recent, self._scan(last))
+        return self._scan(last)
 
     def _scan(self, last: int) -> Iterator[Name]:
         unpack, old, row = self._codec.unpack, self._old, 0

@@ -698,10 +698,10 @@ def counted_put_aways():
     count = [0]
     sweep = IdleSweep.sweep
 
-    def counted(self, now, names, used):
-        idle = sweep(self, now, names, used)
-        count[0] += len(idle)
-        return idle
+    def counted(self, now, names):
+        for idle in sweep(self, now, names):
+            count[0] += len(idle)
+            yield idle
 
     IdleSweep.sweep = counted
     try:

@@ -39,7 +39,7 @@ ALLOWED = {
     "registry": {"errors"},
     "policies": {"elasticity"},
     "formats": {"errors"},
-    "object_store": {"errors", "tls_refused", "answer_watch"},
+    "object_store": {"errors", "tls_refused", "answer_watch", "background"},
     "connectors": {
         *{"errors", "payload", "registry", "topology", "background", "sources", "sinks", "tls_refused"},
         "answer_watch",
@@ -50,9 +50,9 @@ ALLOWED = {
     "control": {*_VALUES, "topology", "report", "elasticity"},
     "testing": {*_VALUES, "topology", "flow", "control", "elasticity", "report", "state", "event_loop", "background"},
     "sim": {*_VALUES, "topology", "elasticity"},
-    "state": {"errors", "messages", "object_store", "payload", "routing", "topology", "value_class"},
-    "sources": {"errors", "topology", "payload", "object_store", "late_names"},
-    "sinks": {"errors", "topology", "payload", "object_store", "late_names"},
+    "state": {"background", "errors", "messages", "object_store", "payload", "routing", "topology", "value_class"},
+    "sources": {"background", "errors", "topology", "payload", "object_store", "late_names"},
+    "sinks": {"background", "errors", "topology", "payload", "object_store", "late_names"},
     "spark": {
         *{*_VALUES, "topology", "flow", "control", "elasticity", "report", "sources", "sinks", "state", "version"},
         *{"event_loop", "background", "object_store"},

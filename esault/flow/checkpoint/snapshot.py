@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from itertools import islice
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from esault.messages.checkpoint import Piece
 from esault.payload.schema import Schema
 from esault.routing.ring import Name
 
-__all__ = ["Snapshot", "StateFile", "StateStore"]
+__all__ = ["FullSnapshot", "Snapshot", "StateFile", "StateStore"]
 
 #: keys written between two looks at the clock
 SLICE = 32
@@ -63,6 +63,79 @@ class Source(Protocol):
     def peek(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""
         ...
+
+
+class FullSnapshot:
+    """All that has state. An element is written before it is next touched, so all are of one moment.
+
+    What was on a disk is found while it is written, so that names of keys by the million are neither listed at once nor held. Such
+    an element that is touched after it was written is written once more, as it was.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        in_memory: list[Name],
+        on_disk: Iterator[Name],
+        source: Source,
+        taker: Taker,
+        clock: Callable[[], float],
+    ) -> None:
+        self.number = number
+        self._in_memory = iter(in_memory)
+        self._on_disk = on_disk
+        #: names that were in memory and are written, and those that were touched
+        self._written: set[Name] = set()
+        self._source = source
+        self._taker = taker
+        self._clock = clock
+        self.done = False
+
+    def before(self, names: Iterable[Name]) -> None:
+        """The keys of these names are about to be processed."""
+        written = self._written
+        for name in () if self.done else names:
+            if name not in written:
+                written.add(name)
+                self._write(name)
+
+    def _write(self, name: Name) -> None:
+        state = self._source.peek(name)
+        if state is not None:  # else it is new, or has left
+            self._taker.add(self._source.key_of(name), state)
+
+    def _write_some(self, most: int | None) -> None:
+        """Write so many of those that are left; None: all."""
+        written, count = self._written, 0
+        for name in islice(self._in_memory, most):
+            count += 1
+            if name not in written:
+                written.add(name)
+                self._write(name)
+        if count != most:
+            for name in islice(self._on_disk, most):
+                count += 1
+                if name not in written:
+                    self._write(name)
+        self.done = count == 0 or most is None
+
+    def advance(self, seconds: float) -> bool:
+        """Write for so long; whether more is left. Raises StateError where a state on a disk cannot be read."""
+        until = self._clock() + seconds
+        while not self.done:
+            self._write_some(SLICE)
+            if self._clock() >= until:
+                break
+        return not self.done
+
+    def all(self) -> None:
+        """Write what is left at once: everything may be touched now."""
+        self._write_some(None)
+
+    def drop(self) -> None:
+        """Give it up."""
+        self.done = True
+        self._taker.drop()
 
 
 class Snapshot:

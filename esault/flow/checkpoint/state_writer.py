@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Protocol
 
 from esault.errors import CheckpointError
-from esault.flow.checkpoint.snapshot import Snapshot, Source, StateFile, StateStore
+from esault.flow.checkpoint.snapshot import FullSnapshot, Snapshot, Source, StateFile, StateStore
 from esault.messages.checkpoint import Piece
 from esault.payload.schema import Schema
 from esault.routing.ring import Name
@@ -23,8 +23,17 @@ MOST_PIECES = 100
 class Saved(Source, Protocol):
     """The operator, as far as its state is concerned."""
 
-    def saved_names(self) -> list[Name]:
-        """Names of all that has state."""
+    def saved_in_memory(self) -> list[Name]:
+        """Names of all that has state in memory."""
+        ...
+
+    def saved_on_disk(self) -> Iterator[Name]:
+        """Names of all that has state on a disk, read when they are asked for."""
+        ...
+
+    @property
+    def saved_count(self) -> int:
+        """Return about how many have state."""
         ...
 
     def schema(self) -> Schema:
@@ -53,7 +62,7 @@ class StateWriter:
         self._finished = finished
         self._failed = failed
         #: what is being written
-        self.snapshot: Snapshot | None = None
+        self.snapshot: Snapshot | FullSnapshot | None = None
         self._file: StateFile | None = None
         #: names of keys that were processed since the last snapshot; None: all must be written
         self.dirty: set[Name] | None = None
@@ -67,21 +76,25 @@ class StateWriter:
             self.snapshot = self.dirty = None
         if not sure:
             self.dirty = None
-        names = self._source.saved_names() if self.dirty is None else list(self.dirty)
-        more = self._later_keys + len(names)
-        base = self.dirty is None or more > self._base_keys or self._later_pieces >= MOST_PIECES
-        if base:
-            names = self._source.saved_names()
-            self._base_keys, self._later_keys, self._later_pieces = len(names), 0, 0
-        else:
-            self._later_keys, self._later_pieces = more, self._later_pieces + 1
+        source, dirty = self._source, self.dirty
+        if dirty is not None:
+            self._later_keys += len(dirty)
+            self._later_pieces += 1
+            if self._later_keys > self._base_keys or self._later_pieces > MOST_PIECES:
+                dirty = None
+        if dirty is None:
+            self._base_keys, self._later_keys, self._later_pieces = source.saved_count, 0, 0
         self.dirty = set() if self._seen_changes else None
         try:
-            self._file = state_store.create(number, incarnation, base)
+            file = self._file = state_store.create(number, incarnation, dirty is None)
         except CheckpointError:
             self.dirty = None
             raise
-        self.snapshot = Snapshot(number, names, self._source, self._file, self._clock)
+        if dirty is None:
+            there = source.saved_in_memory(), source.saved_on_disk()
+            self.snapshot = FullSnapshot(number, *there, source, file, self._clock)
+        else:
+            self.snapshot = Snapshot(number, dirty, source, file, self._clock)
 
     def hand_over(self, snapshot: Snapshot) -> None:
         """Write this one, whose states another replica takes: there is no file, and its end is not reported."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import CoroutineType
 from typing import Any
 
@@ -306,10 +306,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
 
         self._hook(name, element, "finish", element.finish, forget)
 
-    def sweep(self, now: float) -> bool:
+    def sweeping(self, now: float, before: Callable[[Collection[Name]], None]) -> Iterator[None]:
         if self._used is not None:
             self._used.update(self.calls.names)
-        return super().sweep(now)
+        yield from super().sweeping(now, before)
 
     def remove_state(self, name: Any) -> bytes | None:
         if self.calls.busy(name):

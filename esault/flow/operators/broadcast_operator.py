@@ -117,8 +117,8 @@ class BroadcastOperator(ElementOperator):
         except (FrameError, TypeError, ValueError) as error:
             raise StateError(f"unit {self.plan.name!r}: the broadcast state cannot be restored: {error}") from None
 
-    def saved_names(self) -> list[Name]:
-        return [None, *self.names()]
+    def beside_keys(self) -> list[Name]:
+        return [None]
 
     def peek(self, name: Name) -> bytes | None:
         if name is not None:

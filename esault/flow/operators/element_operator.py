@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
@@ -47,8 +47,6 @@ class ElementOperator(KeyedOperator):
             if plan.keys_in_memory is not None:
                 self.memory.set(plan.keys_in_memory)
         self._used: set[Name] | None = set() if self._idle or self._expiry else None
-        self._used_idle: set[Name] = set()
-        self._used_expiry: set[Name] = set()
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
@@ -207,20 +205,31 @@ class ElementOperator(KeyedOperator):
         times = [sweep.next_at for sweep in (self._idle, self._expiry) if sweep is not None]
         return min(times) if times else None
 
-    def sweep(self, now: float) -> bool:
+    def sweeping(self, now: float, before: Callable[[Collection[Name]], None]) -> Iterator[None]:
         if self._used is None:
-            return False
-        emitted = False
+            return
+        idle, expiry = self._idle, self._expiry
+        used, self._used = self._used, set()
         # Each sweep needs all keys that were used since its own last one.
-        self._used_idle |= self._used
-        self._used_expiry |= self._used
-        self._used.clear()
-        if self._idle is not None and self._idle.due(now):
-            for name in self._idle.sweep(now, [n for n, _ in self._each()], self._used_idle):
-                self.elements.put_away(name)
-        if self._expiry is not None and self._expiry.due(now):
-            emitted = self.expire(self._expiry.sweep(now, self.elements.names(), self._used_expiry))
-        return emitted
+        for sweep in (idle, expiry):
+            if sweep is not None:
+                sweep.use(used)
+        if idle is not None and idle.due(now):
+            for names in idle.sweep(now, [name for name, _ in self._each()]):
+                for name in self._unused(names):
+                    self.elements.put_away(name)
+                yield
+        if expiry is not None and expiry.due(now):
+            for names in expiry.sweep(now, self.elements.scan()):
+                gone = self._unused(names)
+                if gone:
+                    before(gone)
+                    self.expire(gone)
+                yield
+
+    def _unused(self, names: list[Name]) -> list[Name]:
+        """Those of them for which no tuple came since the sweep began."""
+        return [name for name in names if name not in self._used] if self._used else names
 
     def waits(self, name: Name) -> bool:
         """Return whether something is still to be done for this key, so that it does not expire."""

@@ -173,9 +173,18 @@ class Elements(dict[Any, Any]):
 
         States may leave meanwhile: their names may be among them.
         """
+        return chain(_popped(self.in_memory()), self.on_disk())
+
+    def in_memory(self) -> list[Name]:
+        """Names of all that are in memory at this moment, as objects or packed."""
         names = list(self)
         names += self._look_alikes
-        return chain(_popped(names), self._away.scan())
+        names += self._away.in_memory()
+        return names
+
+    def on_disk(self) -> Iterator[Name]:
+        """Names of all others, read when they are asked for; some may have left meanwhile."""
+        return self._away.on_disk()
 
     def all_names(self) -> list[Name]:
         """Names of all, by key if `ordered`."""

@@ -7,11 +7,15 @@ generations make the sweeps that much shorter and the life that much more exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from esault.routing.ring import Name
 
 __all__ = ["IdleSweep"]
+
+#: names looked at in a step
+SLICE = 64
 
 
 class IdleSweep:
@@ -25,6 +29,11 @@ class IdleSweep:
         self._sweep = 0
         #: number of the last sweep before which a name was used; those flagged
         self._last: dict[Name, int] = {}
+        self._used: set[Name] = set()
+
+    def use(self, names: set[Name]) -> None:
+        """Note whose tuples came since this was called last; the set is not changed any more."""
+        self._used = self._used | names if self._used else names
 
     def due(self, now: float) -> bool:
         """Return whether it is time for a sweep."""
@@ -35,19 +44,25 @@ class IdleSweep:
         """Return the time at which the next sweep is due."""
         return self._next
 
-    def sweep(self, now: float, names: Iterable[Name], used: set[Name]) -> list[Name]:
-        """The names to remove. `used`: those with tuples since the last sweep; it is emptied."""
+    def sweep(self, now: float, names: Iterable[Name]) -> Iterator[list[Name]]:
+        """Say which to remove, some names a step: millions are not looked at at once.
+
+        Between two steps tuples may come for a name that is said next: the caller looks.
+        """
         self._sweep += 1
         self._next = max(self._next + self._period, now)
-        last, idle = {}, []
-        for name in names:
-            if name in used or name not in self._last:
-                # Used since the last sweep, or born since: flagged now.
-                last[name] = self._sweep
-            elif self._sweep - self._last[name] >= self._generations:
-                idle.append(name)
-            else:
-                last[name] = self._last[name]
-        self._last = last
-        used.clear()
-        return idle
+        used, self._used = self._used, set()
+        flagged, self._last = self._last, {}
+        names, last = iter(names), self._last
+        while some := list(islice(names, SLICE)):
+            idle = []
+            for name in some:
+                at = flagged.pop(name, None)
+                if at is None or name in used:
+                    # Used since the last sweep, or born since: flagged now.
+                    last[name] = self._sweep
+                elif self._sweep - at >= self._generations:
+                    idle.append(name)
+                else:
+                    last[name] = at
+            yield idle

@@ -93,8 +93,8 @@ class KeyTimerOperator(TimerOperator, ElementOperator):
             raise FrameError("what is said beside rows of keys with timers is a sequence of ranges and times")
         self.levels.merge(said)
 
-    def saved_names(self) -> list[Name]:
-        return [None, *self.names()]
+    def beside_keys(self) -> list[Name]:
+        return [None]
 
     def peek(self, name: Name) -> bytes | None:
         return self.codec.pack(self.levels.saved()) if name is None else super().peek(name)

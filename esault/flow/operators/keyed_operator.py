@@ -80,6 +80,23 @@ class KeyedOperator(Operator):
         if self.plan.tick_every:
             self._arrived.add(canonical(key))
 
+    def saved_names(self) -> list[Name]:
+        return [*self.beside_keys(), *self.names()]
+
+    def saved_in_memory(self) -> list[Name]:
+        return [*self.beside_keys(), *self.elements.in_memory()]
+
+    def saved_on_disk(self) -> Iterator[Name]:
+        return self.elements.on_disk()
+
+    @property
+    def saved_count(self) -> int:
+        return self.elements.count
+
+    def beside_keys(self) -> list[Name]:
+        """Return [None] where there is state that belongs to no key, which `peek` gives for it."""
+        return []
+
     def peek(self, name: Name) -> bytes | None:
         return self.elements.peek_state(name)
 

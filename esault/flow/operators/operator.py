@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from esault.errors import FrameError, StateError
@@ -231,13 +231,13 @@ class Operator:
         """Call `close` on every object."""
         raise NotImplementedError
 
-    def sweep(self, now: float) -> bool:
-        """Put away or expire what is idle; whether anything was emitted."""
-        return False
+    def sweeping(self, now: float, before: Callable[[Collection[Name]], None]) -> Iterator[None]:
+        """Put away or expire what is idle, some names a step; `before` is told of names whose state changes by it."""
+        return iter(())
 
     @property
     def next_sweep(self) -> float | None:
-        """Return the time at which `sweep` is due; None: never."""
+        """Return the time at which `sweeping` is due; None: never."""
         return None
 
     @property
@@ -298,6 +298,19 @@ class Operator:
     def saved_names(self) -> list[Name]:
         """Names of all whose state belongs into a checkpoint."""
         return self.names()
+
+    def saved_in_memory(self) -> list[Name]:
+        """Those of them whose state is in memory at this moment."""
+        return self.saved_names()
+
+    def saved_on_disk(self) -> Iterator[Name]:
+        """The others, read when they are asked for, while states come and go: some may have left meanwhile."""
+        return iter(())
+
+    @property
+    def saved_count(self) -> int:
+        """Return about how many they are."""
+        return len(self.saved_names())
 
     def peek(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""

@@ -15,8 +15,9 @@ class PackedStates(Protocol):
     """A mapping from name to packed state: a dict, or one on a disk, which raises StateError where it cannot be read.
 
     Where it cannot be written, `states[name] = state` raises OSError, and the state is in memory. What is popped may come back;
-    `discard` says that a name does not, and `take` pops and says so. `scan` gives the names that are here now, bit by bit as it is
-    asked for them, while states come and go: those that have gone meanwhile may be among them.
+    `discard` says that a name does not, and `take` pops and says so. `in_memory` and `on_disk` together are the names that are here
+    now. Those on a disk are read bit by bit as they are asked for, while states come and go: those that have gone meanwhile may be
+    among them.
     """
 
     def __len__(self) -> int: ...
@@ -27,7 +28,8 @@ class PackedStates(Protocol):
     def pop(self, name: Name, default: None, /) -> bytes | None: ...
     def discard(self, name: Name, /) -> None: ...
     def take(self, name: Name, /) -> bytes | None: ...
-    def scan(self) -> Iterator[Name]: ...
+    def in_memory(self) -> list[Name]: ...
+    def on_disk(self) -> Iterator[Name]: ...
     def clear(self) -> None: ...
 
 
@@ -44,9 +46,13 @@ class InMemory(dict[Name, bytes]):
         """Take a state out, which does not come back."""
         return self.pop(name, None)
 
-    def scan(self) -> Iterator[Name]:
+    def in_memory(self) -> list[Name]:
         """Names of all, at this moment."""
-        return iter(list(self))
+        return list(self)
+
+    def on_disk(self) -> Iterator[Name]:
+        """No name."""
+        return iter(())
 
 
 def memory_states(codec: Codec) -> PackedStates:

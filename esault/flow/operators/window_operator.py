@@ -442,8 +442,8 @@ class WindowOperator(KeyedOperator):
         of_object = super().evolved
         return self.codec.pack_value(today(self.codec.unpack(state)))
 
-    def saved_names(self) -> list[Name]:
-        return [None, *self.names()]
+    def beside_keys(self) -> list[Name]:
+        return [None]
 
     def peek(self, name: Name) -> bytes | None:
         return self.codec.pack(self.levels.saved()) if name is None else super().peek(name)

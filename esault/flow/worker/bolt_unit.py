@@ -26,7 +26,7 @@ from esault.flow.worker.key_load import KeyLoadSampler
 from esault.flow.worker.phase import Phase
 from esault.flow.worker.restore import StateRestore
 from esault.flow.worker.state_peek import peeked
-from esault.flow.worker.sub_unit import SubUnit
+from esault.flow.worker.sub_unit import OWN_ROOT_ROWS, SubUnit
 from esault.messages.change import Cancel, HandOverRanges, HandOverTo, HoldRanges, Leave, LostOldOwner
 from esault.messages.checkpoint import Abandon, Restore
 from esault.messages.control import Build, PeekState, Spill, Start
@@ -42,6 +42,8 @@ LONGEST_TURN = 0.02
 SLOW_ROWS = 512
 #: where user code is slow, writing state takes this share of its time: else a checkpoint would need thousands of its tuples
 SNAPSHOT_SHARE = 0.1
+#: seconds that a turn spends on looking for idle objects
+SWEEP_TURN = 0.0003
 #: rows of the first turn: each of them may take seconds
 FIRST_ROWS = 4
 
@@ -78,6 +80,8 @@ class BoltSubUnit(SubUnit):
             self.reader.bound = BoundedInbox(plan.buffer, self.reader.unprocessed, self._random, acks)
         self._tick_at = now + plan.tick_every if plan.tick_every else None
         self._ticking: Iterator[None] | None = None
+        #: the rest of a look for idle objects
+        self._sweeping: Iterator[None] | None = None
         self._sampled = frozenset(i for i, each in enumerate(plan.inputs) if each.grouping.promises.whole_keys)
         #: rows that are processed in one turn at most; 0: any number. The first ones show how long a row takes.
         self._most_rows = FIRST_ROWS
@@ -170,13 +174,11 @@ class BoltSubUnit(SubUnit):
             self._emit_own(now)
             return True
         sweep = self.operator.next_sweep
-        if sweep is not None and now >= sweep and not self._over:
-            self.writer.all()  # the keys that it touches are not known
-            if self.operator.sweep(now):
-                self._emit_own(now)
+        if sweep is not None and not self._over and (self._sweeping is not None or now >= sweep):
+            self._advance_sweep(now)
         if self.writer.snapshot is not None:
             self._advance_snapshot()
-        more = self.changes.active and self._advance_change()
+        more = (self.changes.active and self._advance_change()) or self._sweeping is not None
         if self.watermarks is not None and self._advance_time(now):
             return True
         return self._next(now, more)
@@ -299,6 +301,18 @@ class BoltSubUnit(SubUnit):
             self._ticking = None
         return worked and not over
 
+    def _advance_sweep(self, now: float) -> None:
+        """Put away or expire idle objects for a moment: there may be millions, and tuples wait."""
+        steps = self._sweeping = self._sweeping or self.operator.sweeping(now, self.writer.process)
+        until = now + SWEEP_TURN
+        while self.emitter.rows() < OWN_ROOT_ROWS:
+            if next(steps, steps) is steps:
+                self._sweeping = None
+                break
+            if self.clock() >= until:
+                break
+        self._emit_own(self.clock())
+
     def _advance_time(self, now: float) -> bool:
         """Take the watermark on, and return whether there is more to do at once before rows are."""
         assert self.watermarks is not None
@@ -342,7 +356,7 @@ class BoltSubUnit(SubUnit):
         """True from when elements are being finished: nothing else is called any more."""
         if self.lifecycle.phase is not Phase.FINISHING and not self.lifecycle.elements_finished:
             return False
-        self._ticking = None  # nor is the rest of a round
+        self._ticking = self._sweeping = None  # nor is the rest of a round
         return True
 
     # changes ---------------------------------------------------------------------------------------

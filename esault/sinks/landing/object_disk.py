@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from esault.background import in_background
 from esault.errors import SinkError
-from esault.object_store.object_file import in_background
 from esault.object_store.store import ObjectStore
 
 __all__ = ["ObjectDisk"]

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from esault.background import in_background
 from esault.errors import SinkError
-from esault.object_store.object_file import in_background
 from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.landing.buffer import Buffer
 from esault.sinks.landing.changelog import Changelog

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from esault import SinkError, Topology
-from esault.object_store.object_file import in_background
+from esault.background import in_background
 from esault.object_store.store import ObjectStore
 from esault.sinks import Collect, JsonLines, Parquet, SparkTable, row_objects
 from esault.sinks.landing import parts

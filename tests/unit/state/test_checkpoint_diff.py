@@ -32,7 +32,7 @@ def bolt(store, number, *chains, objects="key", in_flight=()):
             for key, state in states.items():
                 packed = state if state is None or type(state) is bytes else CODEC.pack_value(state)
                 file.add(key, packed)
-            pieces.append(file.finish({}))
+            pieces.append(file.finish({}).result())
         made.append(tuple(pieces))
     return CompletedUnit("bolt", objects, len(chains), tuple(made), in_flight=in_flight)
 

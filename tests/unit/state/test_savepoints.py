@@ -30,7 +30,7 @@ def state_dir(tmp_path):
 def checkpoint(state_dir, number, handles=(), key="a"):
     file = FileStateStore(state_dir.path).create(number, 3, True)
     file.add(key, b"1")
-    unit = CompletedUnit("bolt", "key", 1, ((file.finish({}),),), ((0, 0),))
+    unit = CompletedUnit("bolt", "key", 1, ((file.finish({}).result(),),), ((0, 0),))
     kept = CompletedCheckpoint(number, "r1", {"count": unit}, tuple(handles), 9, 5.0, 6.0, "words")
     state_dir.keep(kept)
     return kept

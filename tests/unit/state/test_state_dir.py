@@ -34,7 +34,7 @@ def written(state_dir, number=1, incarnation=1, items=(("a", b"1"), ("b", None))
     file = FileStateStore(state_dir.path).create(number, incarnation, base)
     for key, state in items:
         file.add(key, state)
-    return file.finish({})
+    return file.finish({}).result()
 
 
 def kept(state_dir, number, **more):
@@ -181,7 +181,7 @@ def test_a_full_disk_is_said_and_harms_nothing(state_dir):
         with pytest.raises(CheckpointError, match=r"cannot be written to .*; free space or mend permissions"):
             for i in range(5000):
                 file.add(f"k{i}", bytes(100))
-            file.finish({})
+            file.finish({}).result()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

@@ -14,8 +14,11 @@ def removed_at(tuples, generations=1, until=300.0):
             used.add("k")
             known.add("k")
             todo.pop(0)
-        if sweep.due(now) and "k" in sweep.sweep(now, known, used):
-            return now
+        if sweep.due(now):
+            sweep.use(used)
+            used = set()
+            if any("k" in names for names in sweep.sweep(now, known)):
+                return now
         now = round(now + 0.1, 1)
     return None
 
@@ -31,3 +34,19 @@ def test_more_generations_come_closer_to_the_time_asked_for():
 
 def test_a_key_that_is_used_is_never_removed():
     assert removed_at([t * 20 for t in range(15)], until=280) is None
+
+
+def test_names_are_looked_at_some_a_step():
+    sweep, names = IdleSweep(30.0, 0.0), range(1000)
+    looked = []
+
+    def seen():
+        for name in names:
+            looked.append(name)
+            yield name
+
+    assert sum(map(len, sweep.sweep(30.0, names))) == 0  # all are flagged
+    steps = sweep.sweep(60.0, seen())
+    idle = next(steps)
+    assert len(idle) == len(looked) < 100
+    assert [*idle, *(name for some in steps for name in some)] == list(names)
