@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.kit.measure import ROOT
 from bench.rescale.run import start
+from bench.rescale.topology import NOTE
 
 __all__ = ["main"]
 
@@ -27,7 +28,7 @@ WARM = 1.0
 def _run(arguments: Any, folder: Path) -> dict[str, Any]:
     line = [sys.executable, "-m", "bench.rescale.run", "live", "--kinds", "split", "--folder", str(folder)]
     line += ["--keys", str(arguments.keys), "--rate", str(arguments.rate), "--seconds", str(arguments.before)]
-    line += ["--tail", str(arguments.after), "--longest", str(arguments.longest)]
+    line += ["--tail", str(arguments.after), "--longest", str(arguments.longest), "--note", str(arguments.note)]
     if arguments.in_memory:
         line += ["--in-memory", str(arguments.in_memory)]
     done = subprocess.run(line, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -69,6 +70,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=10_000_000)
     parser.add_argument("--in-memory", type=int, metavar="N", help="the states of the others are on disk; default: all")
+    parser.add_argument(
+        "--note", type=int, default=NOTE, help="bytes of state a key beside a count and what it is packed in (10)"
+    )
     parser.add_argument("--rate", type=float, default=5_000.0, help="tuples a second")
     parser.add_argument("--before", type=float, default=15.0, help="seconds at the rate before the split")
     parser.add_argument("--after", type=float, default=10.0)

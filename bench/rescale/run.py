@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.kit.esault_run import setting
 from bench.kit.quiet_view import QuietView
+from bench.rescale.topology import NOTE
 from esault.control.report.summary import Snapshot
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.messages.settings import Settings
@@ -106,7 +107,7 @@ def _live(arguments: Any) -> dict[str, Any]:
     kinds = tuple(arguments.kinds.split(","))
     changes = _Changes(Path(arguments.folder), arguments.seconds, kinds, arguments.longest, arguments.tail)
     view = QuietView(changes.step)
-    changes.session = _session(arguments, view, in_memory=arguments.in_memory)
+    changes.session = _session(arguments, view, in_memory=arguments.in_memory, note=arguments.note)
     report = changes.session.run()
     return {
         "asked": changes.asked,
@@ -147,6 +148,7 @@ def run() -> None:
     parser.add_argument("--longest", type=float, default=LONGEST, help="seconds that a change may take")
     parser.add_argument("--tail", type=float, default=TAIL, help="seconds from the last change to the end")
     parser.add_argument("--in-memory", type=int, metavar="N", help="keys in memory; the others are on disk")
+    parser.add_argument("--note", type=int, default=NOTE, help="bytes of state beside a count")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     print(json.dumps({"full": _full, "live": _live, "restart": _restart}[arguments.what](arguments)))

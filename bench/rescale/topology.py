@@ -113,9 +113,9 @@ class Offered(Spout):
 class Running(Bolt):
     """Counts the tuples of its key, and carries a note along."""
 
-    def __init__(self):
+    def __init__(self, note=NOTE):
         self.n = 0
-        self.note = bytes(NOTE)
+        self.note = bytes(note)
 
     def process(self, key, index):
         self.n = n = self.n + 1
@@ -190,15 +190,18 @@ def topology(
     restarted: bool = False,
     p: int = 1,
     in_memory: int | None = None,
+    note: int = NOTE,
 ) -> Topology:
     """Offered -> count -> record; with `restarted`, states are written at the end and read at the start.
 
-    `in_memory`: keys that a sub-unit holds in memory at most; the states of the others are on disk.
+    `in_memory`: keys that a sub-unit holds in memory at most; the states of the others are on disk. `note`: bytes of
+    state beside a count.
     """
     t = Topology("bench-rescale")
     offered = t.spout("offered", Offered(keys, rate, seconds, folder))
     if not restarted:
-        counts = offered.bolt("count", Running, grouping=by_key(), parallelism=p, keys_in_memory=in_memory)
+        running = functools.partial(Running, note)
+        counts = offered.bolt("count", running, grouping=by_key(), parallelism=p, keys_in_memory=in_memory)
         counts.sink("record", Record(folder))
         return t
     counts = offered.bolt("count", Restarted, grouping=by_key(), parallelism=p, streams=("state",))
