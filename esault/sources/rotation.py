@@ -172,7 +172,8 @@ def _put_away(name: str, path: str) -> bool:
 
 def _age(name: str, path: str) -> list[int]:
     """Return a key that is less for what was put away earlier: a date grows, a number that counts rotations falls."""
-    numbers = [int(number) for number in re.findall(r"\d+", os.path.basename(path)[len(os.path.splitext(name)[0]) :])]
+    behind = os.path.basename(path)[len(os.path.splitext(os.path.basename(name))[0]) :]
+    numbers = [int(number) for number in re.findall(r"\d+", behind)]
     return [-number for number in numbers] if len(numbers) == 1 and numbers[0] < 10_000 else numbers
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from esault.sources.rotation import Mark, successors
 from esault.sources.text_files import TextFiles
 from esault.topology.context import Context
 
@@ -325,3 +326,32 @@ def test_ids_follow_from_where_rows_stand_and_no_two_rows_share_one(inside):
         assert seen.setdefault(name, row) == row
     both = dict(first).keys() & dict(again).keys()
     assert len(both) >= len(first) // 2
+
+
+def aged(names, name="a.log", **times):
+    """Files that were put away, with one time of the last write for all but those that are said."""
+    for each in names:
+        Path(each).write_text(f"content of {each}\n")
+        os.utime(each, ns=(1, times.get(each, 10**18)))
+    return successors(os.path.abspath(name), Mark(0, 0, 0, 0, 0, 10**18 - 1), (), (), ())
+
+
+@pytest.mark.parametrize(
+    "oldest_first",
+    [
+        ["a.log.10", "a.log.9", "a.log.2", "a.log.1"],
+        ["a.log-20260130", "a.log-20260131", "a.log-20260201"],
+        ["a-2026-01-09.log", "a-2026-01-10.log", "a-2026-11-01.log"],
+        ["a.log.3.gz", "a.log.2.gz", "a.log.1"],
+    ],
+)
+def test_of_those_that_were_written_at_the_same_time_names_tell_which_is_older(tmp_path, monkeypatch, oldest_first):
+    monkeypatch.chdir(tmp_path)
+    found = aged(sorted(oldest_first))
+    assert [os.path.basename(path) for path in found] == oldest_first
+
+
+def test_times_of_the_last_write_come_before_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = aged(["a.log.1", "a.log.2"], **{"a.log.2": 10**18 + 5})
+    assert [os.path.basename(path) for path in found] == ["a.log.1", "a.log.2"]
