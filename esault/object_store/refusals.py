@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -70,7 +71,8 @@ def explained(url: str, protocol: str, options: Mapping[str, Any], error: Except
         hint = "; allow these credentials s3:ListBucket, s3:GetObject and, for a sink, s3:PutObject and s3:DeleteObject, or take others"
         hint = hint if protocol in ("s3", "s3a") else "; allow it, or take other credentials"
     elif isinstance(error, FileNotFoundError):
-        bucket = "bucket" in text.lower() or code == "NoSuchBucket"
+        # not any "bucket" in the text: it says the path, and many buckets are called so
+        bucket = code == "NoSuchBucket" or re.search("specified (bucket|container) does not exist", text, re.I)
         hint = "; make the bucket, or correct its name" if bucket else "; put it back, or start anew (--restart)"
     elif (remedy := _tls(error, protocol)) is not None:
         hint = f"; {remedy}"

@@ -67,8 +67,8 @@ def test_a_commit_that_comes_again_does_not_bring_back_what_was_taken_away(serve
 
 
 def test_what_is_wrong_is_said_with_the_remedy(server, bucket):
-    with pytest.raises(SinkError, match=r"s3://no-such-bucket/rows.*make the bucket, or correct its name"):
-        JsonLines("s3://no-such-bucket/rows").check()
+    with pytest.raises(SinkError, match=r"s3://no-such-place/rows.*make the bucket, or correct its name"):
+        JsonLines("s3://no-such-place/rows").check()
     sink = JsonLines(f"s3://{bucket}/rows")
     sink.open(Context("out", lineage="l"))
     with pytest.raises(SinkError, match=r"\.staged/l/gone: the rows to commit are gone; put the object back"):

@@ -183,7 +183,7 @@ def test_what_is_wrong_is_said_with_the_remedy(server, bucket, monkeypatch):
 
     assert "there is no such object, and none below it that fits" in refusal(TextFiles(f"s3://{bucket}/none"))
     assert "no object fits this glob" in refusal(TextFiles(f"s3://{bucket}/*.txt"))
-    assert "make the bucket, or correct its name" in refusal(Directory("s3://no-such-bucket/in"))
+    assert "make the bucket, or correct its name" in refusal(Directory("s3://no-such-place/in"))
     assert "there is no object store x3://" in refusal(TextFiles("x3://b/in"))
     assert "correct storage_options" in refusal(TextFiles(f"s3://{bucket}/in", storage_options={"kye": "x"}))
     away = {"endpoint_url": "http://127.0.0.1:9", "key": "x", "secret": "y"}
