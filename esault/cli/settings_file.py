@@ -31,11 +31,11 @@ FILE = "esault.toml"
 def read(path: str, command_of: Callable[[str], click.Command | None]) -> dict[str, dict[str, Any]]:
     """Return the options that a file says, by command, as click names them. Raises UsageError for what no command knows."""
     try:
-        text = Path(path).read_text()
+        content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     try:
-        said = _toml().loads(text)
+        said = _toml().loads(content.decode())  # TOML is UTF-8, whatever the system's encoding
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     found: dict[str, dict[str, Any]] = {}

@@ -103,3 +103,13 @@ def test_a_variable_that_names_no_option_of_a_run_is_refused(call, monkeypatch, 
     monkeypatch.delenv(variable)
     monkeypatch.setenv("ESAULT_NODE_ADDRESS", "10.0.0.2")  # as units of systemd have it
     assert call("check", "told.py")[0] == 0
+
+
+def test_a_file_is_utf_8_and_one_that_is_not_is_refused(call):
+    Path("esault.toml").write_bytes('[run]\nreport = "größe.json"\n'.encode("latin-1"))
+    code, _, said = call("run", "told.py")
+    assert code == 2
+    assert "esault.toml: 'utf-8' codec can't decode" in said
+    Path("esault.toml").write_bytes('[run]\nengine = "local"\nreport = "größe.json"\n'.encode())
+    assert call("run", "told.py")[0] == 0
+    assert Path("größe.json").exists()
