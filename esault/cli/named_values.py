@@ -45,12 +45,12 @@ def spark_conf(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def counts(texts: Iterable[str]) -> dict[str, int]:
-    """Return what `--parallelism` says: unit -> sub-units."""
+def counts(texts: Iterable[str], option: str) -> dict[str, int]:
+    """Return what `--parallelism` or `--fixed` says: unit -> sub-units."""
     found = {}
     for text in texts:
         name, equals, number = text.partition("=")
-        if not equals or not number.isdigit():
-            raise UsageError(f"{text!r}: say UNIT=N, such as count=4")
+        if not (name and equals and number.isdecimal()):  # "²" is a digit, and no number
+            raise UsageError(f"{option} {text!r}: say UNIT=N, such as count=4")
         found[name] = int(number)
     return found

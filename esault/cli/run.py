@@ -382,7 +382,10 @@ def command(
                 checkpoint_timeout,
                 aligned_checkpoint_timeout,
             ),
-            parallelism={**counts(parallelism), **counts(t for t in fixed if "=" in t)},
+            parallelism={
+                **counts(parallelism, "--parallelism"),
+                **counts((t for t in fixed if "=" in t), "--fixed"),
+            },
             slots=slots,
             scale_to_zero=scale_to_zero,
             seconds=seconds,
