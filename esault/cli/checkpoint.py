@@ -245,7 +245,7 @@ def _described(view: Any) -> Iterator[str]:
 
 def _json_lines(path: Path, states: Iterator[tuple[Any, Any]]) -> int:
     written = 0
-    with path.open("w") as out:
+    with path.open("w", encoding="utf-8") as out:
         for key, state in states:
             out.write(f'{{"key": {json_text(key)}, "state": {json_text(state)}}}\n')
             written += 1
@@ -258,19 +258,23 @@ def _parquet(path: Path, states: Iterator[tuple[Any, Any]]) -> int:
         import pyarrow.parquet as pq
     except ImportError:
         raise UsageError("a Parquet file needs pyarrow: pip install 'esault[parquet]', or write FILE.jsonl") from None
-    columns: dict[str, list[Any]] = {"key": []}
+    keys: list[Any] = []
+    columns: dict[str, list[Any]] = {}
     for key, state in states:
         attributes = state if isinstance(state, dict) and all(type(name) is str for name in state) else {"state": state}
-        rows = len(columns["key"])
-        columns["key"].append(key)
+        rows = len(keys)
+        keys.append(key)
         for name, value in attributes.items():
-            column = columns.setdefault(name if name != "key" else "key_", [])
+            column = columns.setdefault(name, [])
             column += [None] * (rows - len(column))
             column.append(value)
-    rows = len(columns["key"])
-    arrays = [_array(pa, [*column, *[None] * (rows - len(column))]) for column in columns.values()]
-    pq.write_table(pa.table(arrays, names=list(columns)), path)
-    return rows
+    arrays = [_array(pa, [*column, *[None] * (len(keys) - len(column))]) for column in (keys, *columns.values())]
+    spare = "key_"  # what an attribute of the name "key" is called here
+    while spare in columns:
+        spare += "_"
+    names = ["key", *(spare if name == "key" else name for name in columns)]
+    pq.write_table(pa.table(arrays, names=names), path)
+    return len(keys)
 
 
 def _array(pa: Any, column: list[Any]) -> Any:
