@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esault.elasticity.view import RunView, Sample, UnitView
 
-__all__ = ["affordable"]
+__all__ = ["affordable", "need"]
 
 #: share of the time at work on the processor from which a unit needs cores, not only slots
 CPU_BOUND = 0.5
@@ -25,22 +25,28 @@ def affordable(view: RunView, unit: UnitView, wanted: int, service: float = 0.0)
 
     A sub-unit on a host that is full is busy for longer than it computes, as is one that waits for a service. The system knows which of
     the two it is: it counts how long a process could have run and had no processor. Both together are what the sub-unit needs.
+
+    Where tuples are heavy another sub-unit takes no more processor time. Then it is enough that the run's own processes leave a core: what
+    other programs take of it the system divides among all, and two sub-units get more of that than one.
     """
     # `busy` counts user code alone: one that reads, unpacks or closes windows may need a whole core beside it.
     needs = [
-        (need, at_work)
+        (each, at_work)
         for s in unit.samples
-        if (need := _need(s)) is not None and (at_work := max(s.busy, need)) > AT_WORK
+        if (each := need(s)) is not None and (at_work := max(s.busy, each)) > AT_WORK
     ]
     if not needs or not view.hosts or sum(c for c, _ in needs) < CPU_BOUND * sum(w for _, w in needs):
         return wanted
     spare = sum(h.cores * max(0.0, HOST_FULL - h.cpu) for h in view.hosts)
+    if service >= HEAVY:
+        own = sum(need(s) or 0.0 for each in view.units.values() for s in each.samples)
+        spare = max(spare, HOST_FULL * sum(h.cores for h in view.hosts) - own)
     more = spare / max(LEAST, sum(c for c, _ in needs) / len(needs))
     # Half a core beside a unit of one sub-unit is half as much again; beside one of ten it is not worth what a change costs.
     part = service >= HEAVY and more % 1.0 >= WORTH * (unit.width + int(more))
     return min(wanted, unit.width + int(more) + part)
 
 
-def _need(sample: Sample) -> float | None:
+def need(sample: Sample) -> float | None:
     """Processors that it would use if there were enough of them; None where that is not known."""
     return None if sample.cpu is None else sample.cpu + (sample.cpu_wait or 0.0)

@@ -81,6 +81,8 @@ class Auto:
     rhythm: bool = True
     #: a unit that is full must be for so long before it grows without knowing how much more would come
     calm: float = 2.0
+    #: and for so long where its processes have never been idle, as the system counts it, and it has not shrunk last
+    hurry: float = 0.1
     #: after a change nothing is judged for so long
     settle: float = 0.5
 
@@ -406,7 +408,9 @@ class Auto:
 
     def _blind(self, unit: UnitView, state: AutoUnit, now: float, most: int) -> tuple[int, str]:
         """A full unit behind a source that cannot tell how much more it has."""
-        if state.full_since is None or now - state.full_since < self.calm:
+        shrunk = unit.last is not None and unit.last.after < unit.last.before
+        calm = self.hurry if state.hungry and not shrunk else self.calm
+        if state.full_since is None or now - state.full_since < calm:
             return unit.width, ""
         full = now - state.full_since
         wanted = min(most, math.ceil(unit.width * BLIND_GROWTH))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from esault.elasticity.estimators.budget_division import Share
+from esault.elasticity.estimators.cores import need
 from esault.elasticity.estimators.idle_times import IdleTimes
 from esault.elasticity.estimators.late_probes import LateProbes
 from esault.elasticity.estimators.service_estimate import FEWEST, ServiceEstimate
@@ -42,6 +43,8 @@ class AutoUnit:
     #: tuples that come for one that its senders emit
     share: float = 1.0
     full_since: float | None = None
+    #: its processes had always something to do, as the system counts it, and tuples wait
+    hungry: bool = False
     #: what it has and wants, as of the last look that judged it
     desire: Share | None = None
     #: sub-units that would do for all that comes to the run, also where a unit before it lets less through
@@ -74,7 +77,11 @@ class AutoUnit:
             self._sent = self._came = self._length = 0.0
         # The engine's own work is not in `busy`: one before which tuples wait at every look is full from less on.
         waits = min(window.waiting_before, window.waiting) >= width
-        full = useful > FULL or (waits and cost.busy > AT_WORK)
+        needs = [need(sample) for sample in unit.samples]
+        known = [each for each in needs if each is not None]
+        # Of a process that was never idle the system says so, whatever it did besides calling user code.
+        self.hungry = waits and len(known) == len(needs) > 0 and sum(known) >= FULL * len(known)
+        full = useful > FULL or self.hungry or (waits and cost.busy > AT_WORK)
         self.full_since = (self.full_since or window.end) if full else None
 
     def stuck(self, unit: UnitView, now: float) -> float:

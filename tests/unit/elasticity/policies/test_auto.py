@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import depth
 import pytest
 from run_views import run
 
+from esault.elasticity.action import Rescale
 from esault.elasticity.policies.auto import Auto
 from esault.elasticity.policy import make
 from esault.errors import UsageError
+from esault.messages.change_record import ChangeRecord
 from esault.sim import Host, Model, Operator, Source, simulate
 
 
@@ -114,6 +117,40 @@ def test_a_full_unit_behind_a_source_that_cannot_tell_is_doubled():
     widths = [n for _, n in run.operators["work"].trace]
     assert 2 <= widths[1] <= 10
     assert widths[-1] == 5  # work for 3.5 at 80 %
+
+
+def grown_at(samples, last=None):
+    """Seconds until a unit grows that gets through all that comes, while its source, which cannot tell of more, is held back; inf: it does not."""
+    policy = Auto()
+    # Values of 10 kB on two cores, measured: user code has a third of the time, the rest is frames, copies and sending.
+    reader = {"arrivals": 4000.0, "emitted": 4000.0, "rates": True, "backpressured": 0.9}
+    worker = {"arrivals": 4000.0, "processed": 4000.0, "emitted": 4000.0, "busy": 0.6, "rates": True}
+    worker |= {"waiting_before": 14.0, "waiting": 20.0, "samples": samples}
+    for look in range(1, 40):
+        view = run(0.25 * look, {"in": reader, "work": worker}, {"work": ["in"]}, seconds=0.25)
+        view = replace(view, units={**view.units, "work": replace(view.units["work"], last=last)})
+        if any(isinstance(each, Rescale) for each in policy.decide(view)):
+            return 0.25 * (look - 1)
+    return math.inf
+
+
+def changed(before, after):
+    return ChangeRecord(-10.0, "work", "rescale", before, after, "", "auto", 0, 0, 0.0, 0.1)
+
+
+def test_what_the_system_saw_at_work_all_the_time_grows_in_the_first_second():
+    assert grown_at([{"cpu": 0.98, "cpu_wait": 0.01, "busy": 0.6}]) <= 0.5
+    # Starved by others it is never idle either.
+    assert grown_at([{"cpu": 0.25, "cpu_wait": 0.74, "busy": 0.6}]) <= 0.5
+    # One that has time left, or of which nothing is known, is full by no count.
+    assert grown_at([{"cpu": 0.7, "cpu_wait": 0.05, "busy": 0.6}]) == math.inf
+    assert grown_at([{"busy": 0.6}]) == math.inf
+
+
+def test_what_has_shrunk_must_be_full_for_longer():
+    full = [{"cpu": 0.98, "cpu_wait": 0.01, "busy": 0.6}]
+    assert grown_at(full, changed(1, 2)) <= 0.5
+    assert grown_at(full, changed(2, 1)) >= Auto().calm
 
 
 @pytest.mark.slow
