@@ -161,9 +161,13 @@ class Scaling:
         given = policies.get(unit.name, policies.get(unit.original, policies.get(EVERY_UNIT, DEFAULT)))
         return given, given if isinstance(given, str) else type(given).__name__.lower()
 
+    def policy_name(self, unit: UnitPlan) -> str:
+        """Return the name of the policy that was said for the unit, spout or bolt, or for all."""
+        return self._given(unit)[1].partition(":")[0]
+
     def halves(self, unit: UnitPlan) -> bool:
         """Return whether the unit begins with the paper's first table."""
-        return self._given(unit)[1].partition(":")[0] == "esault" and unit.kind == "bolt"
+        return self.policy_name(unit) == "esault" and unit.kind == "bolt"
 
     def policy_of(self, unit: UnitPlan) -> Policy | None:
         """Return a new policy for the unit; None where none is to scale it."""

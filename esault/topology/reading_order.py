@@ -18,7 +18,7 @@ from esault.topology.sink import Sink
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout
 
-__all__ = ["readers", "why_one_reader"]
+__all__ = ["readers", "why_alone", "why_one_reader"]
 
 
 def readers(plan: Plan) -> list[str]:
@@ -28,32 +28,40 @@ def readers(plan: Plan) -> list[str]:
         if unit.spout is None or type(unit.spout).pieces is Spout.pieces:
             continue
         why = why_one_reader(chained, unit)
-        lines.append(
-            f"readers: {name} has " + ("one for each core, if files are large" if why is None else f"one ({why})")
-        )
+        told = "one for each core, if files are large" if why is None else f"one ({why})"
+        if why is not None and unit.reads_splits and why_alone(chained, unit) is None:
+            told += ", and more while it runs where reading limits and cores are idle"
+        lines.append(f"readers: {name} has {told}")
     return lines
 
 
 def why_one_reader(plan: Plan, unit: UnitPlan) -> str | None:
     """Return why a spout is not to begin with several readers, in a few words; None if it may. `plan`: with what is chained."""
-    spout = unit.spout
-    if spout is None or not spout.parallel:
-        return "it has one reader"
-    if unit.parallelism > 1 or unit.max_parallelism is not None:
-        return (
-            f"parallelism is said: {unit.parallelism}"
-            if unit.max_parallelism is None
-            else f"max_parallelism is {unit.max_parallelism}"
-        )
     if unit.edges:
         return f"{unit.edges[0].target!r} runs in processes of its own"
+    if why := why_alone(plan, unit):
+        return why
+    assert unit.spout is not None
+    ordered = not isinstance(unit.spout, SplitSource)
+    return next(
+        (why for o in unit.streams.values() if (why := _mixed(o, ordered and not unit.spout.keyed_by_piece))), None
+    )
+
+
+def why_alone(plan: Plan, unit: UnitPlan) -> str | None:
+    """Return why a spout has as many readers as it begins with, whatever their order; None if it may have others."""
+    if unit.spout is None or not unit.spout.parallel:
+        return "it has one reader"
+    if unit.max_parallelism == 1:
+        return "max_parallelism is 1"
+    if unit.parallelism > 1:
+        return f"parallelism is said: {unit.parallelism}"
     for sink in unit.sinks:
         if opens_one_file(sink.sink):
             return f"the sink {sink.name!r} opens a file for writing, which each reader would"
     if global_state(plan):
         return "a function changes what stands outside it"
-    ordered = not isinstance(spout, SplitSource)
-    return next((why for o in unit.streams.values() if (why := _mixed(o, ordered and not spout.keyed_by_piece))), None)
+    return None
 
 
 def _mixed(outlet: Outlet, mixed: bool) -> str | None:

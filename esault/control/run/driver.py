@@ -29,6 +29,7 @@ from esault.control.run.commands import Commands
 from esault.control.run.going_back import GoingBack
 from esault.control.run.lost_frames import LostFrames
 from esault.control.run.pipeline_driver import PipelineDriver
+from esault.control.run.reader_scaling import ReaderScaling
 from esault.control.run.restarts import Restarts
 from esault.control.run.run_checkpoints import RunCheckpoints
 from esault.control.run.slow_sinks import SlowSinks
@@ -134,6 +135,7 @@ class Driver:
         self.going_back = GoingBack(self, self._exactly)
         self.unforked = Unforked(self)
         self.unchaining = Unchaining(self)
+        self.reader_scaling = ReaderScaling(self, parallelism or ())
         self.restarts = Restarts(self, self._exactly)
         self.died_late = False  # a process died when the run was ending
         self._deadline: float | None = None
@@ -341,7 +343,7 @@ class Driver:
         if self.phase == "wiring" and all(u.wired for u in units):
             self.phase = "beginning"
             return True
-        if self.phase == "running" and self.unchaining.step(now):
+        if self.phase == "running" and (self.unchaining.step(now) or self.reader_scaling.step(now)):
             return True
         if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
             if self._exactly and not self.run_checkpoints.final_completed:

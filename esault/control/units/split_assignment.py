@@ -53,6 +53,7 @@ class SplitAssignment(Component):
         self._known: dict[str, AssignedSplit] = {}
         #: splits that were read to their end
         self._ended: set[str] = set()
+        self._ended_here = 0
         #: id -> who is to read it when its owner has given it
         self._moving: dict[str, int] = {}
         #: number -> who gives, who is to get, of the hand-overs that are on
@@ -100,6 +101,11 @@ class SplitAssignment(Component):
     def owners(self) -> Mapping[str, int]:
         """The sub-unit that reads each split."""
         return self._owner
+
+    @property
+    def counts(self) -> tuple[int, int, bool]:
+        """Return how many splits have not ended, how many have since the run began, and whether no others will come."""
+        return len(self._owner) + len(self._waiting), self._ended_here, self._last
 
     # which there are ---------------------------------------------------------------------------
 
@@ -215,6 +221,7 @@ class SplitAssignment(Component):
             del self._owner[id], self._known[id]
             self._moving.pop(id, None)
             self._ended.add(id)
+            self._ended_here += 1
             if self.exactly:
                 self._ended_at[id] = message.incarnation
         self._balance()

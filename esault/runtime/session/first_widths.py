@@ -36,7 +36,8 @@ def with_readers(request: Request, plan: Plan, cores: int | None = None) -> dict
         pieces = unit.spout.pieces()
         # Each other unit takes a processor, too.
         others = len(plan.units) - 1 + sum(found.values()) - len(found)
-        readers = 1 if pieces is None else min(first_readers(pieces, cores - others), 1 + free)
+        most = min(cores - others, 1 + free, unit.max_parallelism or cores)
+        readers = 1 if pieces is None else first_readers(pieces, most)
         if readers > 1:
             found[name] = readers
             free -= readers - 1

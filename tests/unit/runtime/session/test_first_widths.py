@@ -72,7 +72,7 @@ def test_what_was_said_about_the_run_counts(readers, said):
 
 
 def test_slots_that_are_left_are_the_most(readers):
-    assert readers(cores=4, slots=3) == 3
+    assert readers(cores=4, slots=2) == 2
 
 
 def test_a_bolt_with_processes_of_its_own_takes_processors(readers):
