@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, KeysView, Sequence, ValuesView
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, ClassVar, TypeVar
@@ -375,8 +375,12 @@ _MicroBatchesOn.__name__ = _MicroBatchesOn.__qualname__ = "MicroBatches"
 
 
 def _cut(rows: Any, low: int, high: int) -> Any:
-    if low == 0 and high == len(rows):
-        return rows
     if isinstance(rows, Columns):
-        return Columns(None if rows.keys is None else rows.keys[low:high], rows.values[low:high])  # type: ignore[index]
-    return rows[low:high]
+        keys, values = _sliced(rows.keys), _sliced(rows.values)
+        return Columns(None if keys is None else keys[low:high], values[low:high])
+    return rows if low == 0 and high == len(rows) else rows[low:high]
+
+
+def _sliced(column: Any) -> Any:
+    """The column as one that can be sliced, which views of a dict and a deque cannot."""
+    return tuple(column) if isinstance(column, (KeysView, ValuesView, deque)) else column

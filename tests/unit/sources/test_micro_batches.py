@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -251,6 +253,27 @@ def test_tuples_lie_in_the_slice_in_which_they_were_due():
     spout.collect()
     assert [number for number, _ in spout.closed()[1]] == [0, 1, 2, 3]
     assert sum(rows for _, rows in spout.closed()[1]) == 8
+
+
+def test_columns_that_cannot_be_sliced_are_cut_too():
+    class Views(Spout):
+        def __init__(self):
+            counts = {"a": 1, "b": 2, "c": 3}
+            self.left = [Columns(counts.keys(), counts.values()), Columns(None, deque([4, 5, 6]))]
+
+        def read(self, limit):
+            return self.left.pop(0) if self.left else []
+
+    spout, _, clock = opened(Views())
+    assert spout.read(2) == []
+    clock[0] += 1
+    read = [spout.read(2) for _ in range(4)]
+    assert [(c.keys and list(c.keys), list(c.values)) for c in read] == [
+        (["a", "b"], [1, 2]),
+        (["c"], [3]),
+        (None, [4, 5]),
+        (None, [6]),
+    ]
 
 
 def test_columns_are_cut_and_stay_columns():
