@@ -13,7 +13,11 @@ class UnusableError(ValueError):
 
 def as_key(found: Any) -> Any:
     """Return the value as a tuple's key; a list becomes a tuple. Raises UnusableError."""
-    if isinstance(found, (str, bytes, int)):
+    if isinstance(found, (bytes, int)):
+        return found
+    if isinstance(found, str):
+        if not found.isascii() and any("\ud800" <= character <= "\udfff" for character in found):
+            raise UnusableError(f"the key would be {shown(repr(found))}, which holds a lone surrogate and has no UTF-8")
         return found
     if isinstance(found, (list, tuple)):
         return tuple(as_key(one) for one in found)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from esault.errors import TopologyError
+from esault.sources.record_key import UnusableError, as_key
 
 __all__ = ["BodyError", "BodyFormat"]
 
@@ -44,7 +45,7 @@ class BodyFormat:
             made: Callable[[bytes], Iterable[Any]] = self._form
             return made(body)
         if self._form == "lines":
-            return body.decode().splitlines()
+            return [line.decode() for line in body.splitlines()]  # a text also ends lines at form feeds and the like
         if any(word in content_type for word in _JSON_LINES):
             return [_parsed(line, f"line {number}") for number, line in enumerate(body.splitlines(), 1) if line.strip()]
         value = _parsed(body, "the body")
@@ -52,9 +53,14 @@ class BodyFormat:
 
     def _key_of(self, value: Any, index: int) -> Any:
         try:
-            return self._key(value) if callable(self._key) else value[self._key]
+            key = self._key(value) if callable(self._key) else value[self._key]
         except Exception as error:
             raise BodyError(f"row {index} has no key {self._key!r}: {type(error).__name__}: {error}") from None
+        # What no tuple can have as its key would end the run: any client could do that.
+        try:
+            return as_key(key)
+        except UnusableError as error:
+            raise BodyError(f"row {index}: {error}") from None
 
 
 def _parsed(text: bytes, where: str) -> Any:

@@ -103,6 +103,7 @@ class TestHttpServerSource:
             (b'{"id": 1}\n{oops', {"Content_Type": "application/jsonl"}, "line 2 is no JSON"),
             ([{"id": 1}, {"no": 2}], {}, "row 1 has no key 'id'"),
             (b"\xff", {}, "the body is no JSON"),
+            ([{"id": 1}, {"id": 1.5}], {}, "row 1: the key would be 1.5, of type float"),
         ],
     )
     def test_of_a_body_with_a_bad_row_none_is_taken_and_it_is_named(self, body, headers, says):
