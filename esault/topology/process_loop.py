@@ -18,7 +18,7 @@ from typing import Any
 from esault.topology.bolt import Bolt
 from esault.topology.method_code import codes_of_methods, passes_itself
 from esault.topology.process_check import Checker
-from esault.topology.process_source import RefusedError, compiled, source_of
+from esault.topology.process_source import RefusedError, Source, compiled, source_of
 
 __all__ = ["ProcessLoop", "process_loop"]
 
@@ -48,6 +48,14 @@ class ProcessLoop:
         self._made: dict[tuple[bool, bool] | None, FunctionType] = {}
         #: each tuple brings forth one with its key, whose value follows from its own: there is `map`
         self.maps = alone and _Writer(definition, self.code.co_varnames, False, False).mapped() is not None
+
+    def value(self) -> tuple[Source, str, ast.expr]:
+        """Return the function with its source where it `maps`, the name of the value that it gets, and the value that it emits."""
+        (only,) = (each for each in self._definition.body if not _is_text(each))
+        assert isinstance(only, ast.Expr) and isinstance(only.value, ast.Call)
+        arguments = (*self._definition.args.posonlyargs, *self._definition.args.args)
+        source = Source(self.function, self.code, self._definition, self._within, self._imported)
+        return source, arguments[2].arg, only.value.args[1]
 
     def loop(self, keyed: bool, begins: bool) -> Callable[..., None]:
         """Return the loop: called with pairs of keys and values, the object, and the lists of keys and values that were emitted.

@@ -122,6 +122,11 @@ class HotLoop:
         return zip(rows, values, known)
 
     @property
+    def loop(self) -> ProcessLoop | None:
+        """Return what is written out, once it is; None where nothing can be."""
+        return self._loop
+
+    @property
     def maps(self) -> bool:
         """Return whether each tuple is known to bring forth one with its key, whose value follows from its own: there is `mapped`."""
         return self._loop is not None and self._loop.maps and not self._keyed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.errors import StateError
 from esault.flow.operators.derived_class import maker
@@ -13,6 +13,9 @@ from esault.flow.operators.operator import STOPPING, Operator, by_stream
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.topology.bolt import Bolt
+
+if TYPE_CHECKING:
+    from esault.topology.process_loop import ProcessLoop
 
 __all__ = ["ObjectOperator"]
 
@@ -86,9 +89,15 @@ class ObjectOperator(Operator):
         if not self._tried_state:
             self._try_state()
 
+    def mapping(self, count: int) -> ProcessLoop | None:
+        hot = self._hot
+        if hot is None or self._careful or not hot.maps or not hot.ready(type(self.object), count, False):
+            return None
+        return hot.loop
+
     def mapped(self, keys: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
         hot = self._hot
-        if hot is None or not hot.maps or self._careful or not hot.ready(type(self.object), len(keys), False):
+        if hot is None or self.mapping(len(keys)) is None:
             return None
         try:
             return tuple(hot.mapped(values))

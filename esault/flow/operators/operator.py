@@ -9,7 +9,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.errors import FrameError, StateError
 from esault.flow.operators.dead_letter import dead_letter, rows_of
@@ -23,6 +23,9 @@ from esault.payload.class_names import named
 from esault.payload.schema import Evolution, Schema, describe, describe_all
 from esault.routing.ring import Canonical, Name, canonical
 from esault.topology.bolt import Bolt
+
+if TYPE_CHECKING:
+    from esault.topology.process_loop import ProcessLoop
 
 __all__ = ["STOPPING", "Operator", "by_stream", "defines"]
 
@@ -145,6 +148,14 @@ class Operator:
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         """Process a batch; what is emitted stands in the emitter's columns. Raises UserError."""
         raise NotImplementedError
+
+    def mapping(self, count: int) -> ProcessLoop | None:
+        """Return the loop of a `process` by which `mapped` would process so many tuples; None where it would not."""
+        return None
+
+    def failed(self, error: BaseException, key: Any) -> UserError:
+        """Return what `mapped` raises where the `process` raises this for a tuple with this key."""
+        return self._fail(error, key, "process")
 
     def mapped(self, keys: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
         """Process a batch of which each tuple brings forth one of the main stream with its key, and return their values; None: `run` it.

@@ -7,8 +7,7 @@ from one to the other, at one place among the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import countOf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.counters import UnitDurations
 from esault.flow.channel.lineage import Lineage
@@ -16,18 +15,20 @@ from esault.flow.operators.batch_emitter import emitter
 from esault.flow.operators.factory import operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import DeadLetters, UserError
+from esault.flow.send.fused_bolts import FusedBolts
 from esault.flow.send.outlet import OutletRunner, Receiver
 from esault.flow.send.route import Route
 from esault.messages.settings import Settings
 from esault.messages.status import ChainedCounts, SubUnitCounts
 from esault.payload.codec import Codec
+from esault.payload.scalars import all_scalars
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 
-__all__ = ["ChainedBolt"]
+if TYPE_CHECKING:
+    from esault.topology.process_loop import ProcessLoop
 
-#: values that cannot be changed, and so can be shared
-_SHARED = frozenset((str, bytes, int, float, bool, type(None)))
+__all__ = ["ChainedBolt"]
 
 
 class ChainedBolt:
@@ -49,8 +50,12 @@ class ChainedBolt:
         route: Route,
         clock: Callable[[], float],
         pause: Callable[[float], None] = lambda seconds: None,
+        observed: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`observe` is told (unit, stream, keys, values) of all that is emitted; `route`: to its own sub-units. Raises UserError."""
+        """`observe` is told (unit, stream, keys, values) of all that is emitted, where it is `observed`; `route`: to its own sub-units.
+
+        Raises UserError.
+        """
         self.name = plan.name
         self._codec = codec
         self._runners = runners
@@ -67,6 +72,9 @@ class ChainedBolt:
         self._in = self._out = 0
         #: seconds of processing, without what those chained behind it took
         self._busy = 0.0
+        #: ... with the last batch that it processed by itself
+        self.last_took = 0.0
+        self._fused = FusedBolts(self, clock, observed)
         self._durations = UnitDurations()
         #: rows that function steps behind it refused, and of those the dead letters
         self.errors = self.dead_letters = 0
@@ -78,9 +86,11 @@ class ChainedBolt:
         if self.apart:
             self._route.push(lineage, keys, values, ids, now)
             return
+        if ids is None and self._fused.push(lineage, keys, values, now):
+            return
         count, begun = len(keys), self._clock()
         self._in += count
-        own = self._own(values)  # keys cannot be changed
+        own = self.own(values)  # keys cannot be changed
         made = self._operator.mapped(keys, own) if ids is None else None
         if made is None:
             self._operator.run(0, keys, own, ids)
@@ -88,10 +98,8 @@ class ChainedBolt:
         else:
             emitted = [("", keys, made, None)]
         done = self._clock()
-        self._busy += done - begun
-        self._durations.latency.record(done - begun, count)
-        if self._leaf:
-            self._durations.end_to_end.record(done - lineage.due, count)
+        self.last_took = done - begun
+        self._record(lineage, count, done - begun, done)
         for stream, out_keys, out_values, out_ids in emitted:
             self._out += len(out_keys)
             self._observe(self.name, stream, out_keys, out_values)
@@ -99,25 +107,54 @@ class ChainedBolt:
             if runner is not None:
                 runner.push(lineage, out_keys, out_values, out_ids, now)
 
+    def _record(self, lineage: Lineage, count: int, took: float, done: float) -> None:
+        self._busy += took
+        self._durations.latency.record(took, count)
+        if self._leaf:
+            self._durations.end_to_end.record(done - lineage.due, count)
+
+    def mapping(self, count: int) -> ProcessLoop | None:
+        """Return the loop by which it would bring forth a value from each of so many; None where it would not."""
+        return None if self.apart else self._operator.mapping(count)
+
+    @property
+    def behind(self) -> ChainedBolt | None:
+        """Return the one bolt that gets what it emits, just so; None where it goes elsewhere, or through steps."""
+        runner = self._runners.get("")
+        only = None if runner is None else runner.only_bolt
+        return only if isinstance(only, ChainedBolt) else None
+
+    def failed(self, error: BaseException, key: Any) -> UserError:
+        """Return the error of its `process`, which raised this for a tuple with this key."""
+        return self._operator.failed(error, key)
+
+    def mapped(self, lineage: Lineage, count: int, took: float, done: float) -> None:
+        """Count a batch that was processed for it, in so many seconds until then, and brought forth as many values."""
+        self._in += count
+        self._out += count
+        self._record(lineage, count, took, done)
+
+    def pass_on(self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], now: float) -> None:
+        """Pass on what was brought forth for it. Raises UserError."""
+        runner = self._runners.get("")
+        if runner is not None:
+            runner.push(lineage, keys, values, None, now)
+
+    def own(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return the same values, but what could be changed through bytes: a bolt may do with its tuples what it likes."""
+        if all_scalars(values):
+            return values
+        rows, codec = tuple(values), self._codec
+        data = codec.pack_plain(rows, b"")
+        own: Sequence[Any] = codec.unpack(codec.pack_value(rows)) if data is None else codec.unpack_plain(data, 0)
+        return own
+
     def find(self, place: str) -> Receiver | None:
         """Return what takes a batch from a place on; see `OutletRunner.find`."""
         if place == f"input:{self.name}:0":
             return self
         found = (runner.find(place) for runner in self._runners.values())
         return next((each for each in found if each is not None), None)
-
-    def _own(self, column: Sequence[Any]) -> Sequence[Any]:
-        """Return the same values, but what could be changed through bytes: a bolt may do with its tuples what it likes."""
-        kind = type(column[0])
-        # Most columns are of one kind: to count that is quicker than to look each up, and needs no list.
-        if (kind in _SHARED and countOf(map(type, column), kind) == len(column)) or _SHARED.issuperset(
-            map(type, column)
-        ):
-            return column
-        rows, codec = tuple(column), self._codec
-        data = codec.pack_plain(rows, b"")
-        own: Sequence[Any] = codec.unpack(codec.pack_value(rows)) if data is None else codec.unpack_plain(data, 0)
-        return own
 
     def check_stateless(self) -> None:
         """Find that its object keeps something after all, which a checkpoint would not hold. Raises UserError."""

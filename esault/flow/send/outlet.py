@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
 from esault.flow.operators.user_error import UserError, described
+from esault.flow.send.fused_steps import fused_steps
 from esault.flow.send.route import Route
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.watermark.clock import Clock
@@ -65,6 +66,7 @@ class OutletRunner:
         `pause` waits for so many seconds, and `chance` draws the jitter of waits, in 0 .. 1."""
         self._pause, self._chance = pause, chance
         self._steps = outlet.steps
+        self._fused = fused_steps(outlet.steps)
         #: of steps where event time starts
         self._clocks = {step.name: clocks(step) for step in outlet.steps if step.kind == "timed"}
         for made in self._clocks.values():
@@ -79,12 +81,19 @@ class OutletRunner:
             for b in outlet.branches
         ]
 
+    @property
+    def only_bolt(self) -> Chained | None:
+        """Return the chained bolt that alone gets all, as it is; None where it is not so."""
+        others = self._steps or self._sinks or self._routes or self._branches
+        return self._bolts[0] if len(self._bolts) == 1 and not others else None
+
     def find(self, place: str) -> Receiver | None:
         """Return what takes a batch from a place on: "step:NAME", behind all before that step, or "input:UNIT:N"; None: it is elsewhere."""
         for i, step in enumerate(self._steps):
             if place == f"step:{step.name}":
                 rest = copy.copy(self)
                 rest._steps = self._steps[i:]
+                rest._fused = fused_steps(rest._steps)
                 return rest
         if place in self._inputs:
             return self._routes[self._inputs.index(place)]
@@ -95,10 +104,18 @@ class OutletRunner:
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
         """Take a batch of one root through the steps to wherever it goes."""
-        for step in self._steps:
-            keys, values, ids = self._apply(step, keys, values, ids)
+        done = 0
+        while done < len(self._steps):
+            fused = self._fused.get(done)
+            mapped = None if fused is None else fused.mapped(values)
+            if fused is not None and mapped is not None:
+                values = mapped
+                done += fused.count
+                continue
+            keys, values, ids = self._apply(self._steps[done], keys, values, ids)
             if not keys:
                 return
+            done += 1
         for sink in self._sinks:
             sink.write(lineage, keys, values, ids, now)
         for route in self._routes:

@@ -135,8 +135,12 @@ class Outputs:
             self._make_route(sender, Edge(plan.name, 0, plan.inputs[0].grouping), None),
             self._clock,
             self._pause,
+            self._observed,
         )
         return bolt
+
+    def _observed(self) -> bool:
+        return self.observer is not None
 
     def _observe(self, unit: str, stream: str, keys: Any, values: Any) -> None:
         if self.observer is not None:
