@@ -75,7 +75,7 @@ class ReaderGrowth:
         if busy < FULL or held > HELD or wanted <= load.width or self._left(load) < LASTS:
             return None
         return wanted, (
-            f"reading took {busy:.0%} of a core for each, it was held back for {held:.0%} of the time, and {spare:.1f} cores are free"
+            f"reading took {min(1.0, busy):.0%} of a core for each, it was held back for {held:.0%} of the time, and {spare:.1f} cores are free"
         )
 
     def _left(self, load: ReaderLoad) -> float:

@@ -81,7 +81,7 @@ class Auto:
     rhythm: bool = True
     #: a unit that is full must be for so long before it grows without knowing how much more would come
     calm: float = 2.0
-    #: and for so long where its processes have never been idle, as the system counts it, and it has not shrunk last
+    #: and for so long where there is no doubt: its processes or its user code were never idle, and it has not shrunk last
     hurry: float = 0.1
     #: after a change nothing is judged for so long
     settle: float = 0.5
@@ -304,9 +304,11 @@ class Auto:
         if given_up < n:
             others = "the budget is spent, and tuples of other units would wait longer"
             return [Rescale(f"{_load(work, service)}; {others}", given_up, unit=unit.name)]
-        if wanted <= n and flow.blind:
-            wanted, reason = self._blind(unit, state, view.now, most)
-            over = over or bool(reason)
+        if flow.blind and (wanted <= n or state.hungry):
+            # What gets through says little of what would come.
+            more, why = self._blind(unit, state, view.now, most)
+            wanted, reason = (more, why) if more > wanted else (wanted, reason)
+            over = over or bool(why)
         if wanted > n:
             wanted = affordable(view, unit, wanted, service)
         actions: list[Action] = []

@@ -43,7 +43,7 @@ class AutoUnit:
     #: tuples that come for one that its senders emit
     share: float = 1.0
     full_since: float | None = None
-    #: its processes had always something to do, as the system counts it, and tuples wait
+    #: its processes had always something to do, or its user code had, and tuples wait
     hungry: bool = False
     #: what it has and wants, as of the last look that judged it
     desire: Share | None = None
@@ -79,8 +79,10 @@ class AutoUnit:
         waits = min(window.waiting_before, window.waiting) >= width
         needs = [need(sample) for sample in unit.samples]
         known = [each for each in needs if each is not None]
-        # Of a process that was never idle the system says so, whatever it did besides calling user code.
-        self.hungry = waits and len(known) == len(needs) > 0 and sum(known) >= FULL * len(known)
+        # Of a process that was never idle the system says so, whatever it did besides calling user code. One that waits for a service
+        # is idle to the system, and its user code takes all of the time.
+        never_idle = len(known) == len(needs) > 0 and sum(known) >= FULL * len(known)
+        self.hungry = waits and (never_idle or cost.busy > FULL)
         full = useful > FULL or self.hungry or (waits and cost.busy > AT_WORK)
         self.full_since = (self.full_since or window.end) if full else None
 

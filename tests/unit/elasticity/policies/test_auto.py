@@ -119,12 +119,12 @@ def test_a_full_unit_behind_a_source_that_cannot_tell_is_doubled():
     assert widths[-1] == 5  # work for 3.5 at 80 %
 
 
-def grown_at(samples, last=None):
+def grown_at(samples, last=None, busy=0.6):
     """Seconds until a unit grows that gets through all that comes, while its source, which cannot tell of more, is held back; inf: it does not."""
     policy = Auto()
     # Values of 10 kB on two cores, measured: user code has a third of the time, the rest is frames, copies and sending.
     reader = {"arrivals": 4000.0, "emitted": 4000.0, "rates": True, "backpressured": 0.9}
-    worker = {"arrivals": 4000.0, "processed": 4000.0, "emitted": 4000.0, "busy": 0.6, "rates": True}
+    worker = {"arrivals": 4000.0, "processed": 4000.0, "emitted": 4000.0, "busy": busy, "rates": True}
     worker |= {"waiting_before": 14.0, "waiting": 20.0, "samples": samples}
     for look in range(1, 40):
         view = run(0.25 * look, {"in": reader, "work": worker}, {"work": ["in"]}, seconds=0.25)
@@ -145,6 +145,10 @@ def test_what_the_system_saw_at_work_all_the_time_grows_in_the_first_second():
     # One that has time left, or of which nothing is known, is full by no count.
     assert grown_at([{"cpu": 0.7, "cpu_wait": 0.05, "busy": 0.6}]) == math.inf
     assert grown_at([{"busy": 0.6}]) == math.inf
+
+
+def test_what_waits_for_a_service_all_the_time_grows_as_soon():
+    assert grown_at([{"cpu": 0.1, "cpu_wait": 0.02, "busy": 0.97}], busy=0.97) <= 0.5
 
 
 def test_what_has_shrunk_must_be_full_for_longer():
