@@ -51,15 +51,20 @@ class CalendarWindow(TimeWindow):
         """Return the number of the window that contains this time, as a range. Raises ValueError beyond the years 1 to 9999."""
         start, end, index = self._last[0]
         if not start <= time < end:
-            index = self._number(_local(time, _zone(self.zone)))
-            window = self.window(index)
-            # Where clocks go back over midnight the date goes back with them: bounds decide.
-            while window.end <= time:
-                index += 1
+            try:
+                index = self._number(datetime.fromtimestamp(time, timezone.utc).astimezone(_zone(self.zone)))
                 window = self.window(index)
-            while window.start > time:
-                index -= 1
-                window = self.window(index)
+                # Where clocks go back over midnight the date goes back with them: bounds decide.
+                while window.end <= time:
+                    index += 1
+                    window = self.window(index)
+                while window.start > time:
+                    index -= 1
+                    window = self.window(index)
+            except (OverflowError, OSError, ValueError):  # also of its window's end alone
+                raise ValueError(
+                    f"time gave {time!r}, whose {self.unit} reaches beyond the years 1 to 9999 of the calendar"
+                ) from None
             self._last[0] = (window.start, window.end, index)
         return range(index, index + 1)
 
@@ -87,13 +92,6 @@ class CalendarWindow(TimeWindow):
 def _start(kind: CalendarWindow, index: int) -> int:
     """The first second of this window, since the epoch; of a midnight that is there twice the first, of one that is skipped what follows."""
     return int(kind._first_day(index).replace(tzinfo=_zone(kind.zone), fold=0).timestamp())
-
-
-def _local(time: float, zone: ZoneInfo) -> datetime:
-    try:
-        return datetime.fromtimestamp(time, timezone.utc).astimezone(zone)
-    except (OverflowError, OSError, ValueError):
-        raise ValueError(f"time gave {time!r}, which is beyond the years 1 to 9999 of the calendar") from None
 
 
 @functools.lru_cache

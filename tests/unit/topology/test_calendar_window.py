@@ -129,3 +129,27 @@ def test_days_of_berlin_run_on_an_engine():
         ("2026-10-25T00:00:00+02:00", 25),
         ("2026-10-26T00:00:00+01:00", 11),
     ]
+
+
+@pytest.mark.parametrize("week_starts", ["monday", "tuesday"])
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+@pytest.mark.parametrize(
+    "time",
+    [
+        253_402_300_799.0,  # the last second of 9999, which often stands for "for ever": its window's end is in no calendar
+        -62_135_596_800.0 - 86_400,
+        float("nan"),
+        float("inf"),
+        -1e300,
+    ],
+)
+def test_a_time_whose_window_is_in_no_calendar_is_refused_as_what_it_is(unit, week_starts, time):
+    with pytest.raises(ValueError, match=f"time gave .*, whose {unit} reaches beyond the years 1 to 9999"):
+        CalendarWindow(unit, week_starts=week_starts).indices(time)
+
+
+def test_a_week_that_begins_before_the_first_day_of_the_calendar_is_refused():
+    first = -62_135_596_800.0  # a Monday
+    assert CalendarWindow("week").indices(first)
+    with pytest.raises(ValueError, match="whose week reaches beyond"):
+        CalendarWindow("week", week_starts="tuesday").indices(first)
