@@ -32,7 +32,7 @@ def are_keys(keys: Sequence[Any]) -> bool:
             return True
     allowed = _SINGLE
     for depth, found in enumerate(_levels(keys)):
-        if not found <= allowed or depth > MAX_KEY_DEPTH:
+        if not found <= (_FLAT if depth == MAX_KEY_DEPTH else allowed):
             return False
         allowed = _INSIDE
     return True
