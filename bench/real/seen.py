@@ -23,10 +23,10 @@ LONG = 1000
 class Store:
     """One of any number that write into `folder`."""
 
-    def __init__(self, folder: str | Path, check: bool) -> None:
+    def __init__(self, folder: str | Path, check: bool, of: str = "") -> None:
         self.folder, self.check = Path(folder), check
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.name = uuid.uuid4().hex
+        self.name = f"{of}-{uuid.uuid4().hex}"
         self.rows, self.first_rows, self.first, self.last = 0, 0, 0.0, 0.0
         self._file = (self.folder / f"kept.{self.name}").open("wb") if check else None
 

@@ -29,7 +29,7 @@ class Kept(Sink):
         self.path, self.check_rows = path, check
 
     def open(self, context: Context) -> None:
-        self.store = Store(self.path, self.check_rows)
+        self.store = Store(self.path, self.check_rows, str(context.sub_unit))
 
     def write(self, rows: Sequence[Row]) -> None:
         self.store.take([(row.key, row.value) for row in rows])

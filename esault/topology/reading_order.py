@@ -8,7 +8,6 @@ Where lines of several files get one key, as by `key_by`, one reader gives them 
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 from esault.topology.chaining import chain
 from esault.topology.global_state import global_state
@@ -19,6 +18,15 @@ from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout
 
 __all__ = ["readers", "why_alone", "why_one_reader"]
+
+#: the hooks in which a sink opens and closes things
+_HOOKS = frozenset({"open", "close", "begin", "end"})
+#: names by which code writes files
+_FILES = frozenset({"open", "write_text", "write_bytes"})
+#: names by which code gets something of its own beside others
+_WHICH = frozenset(
+    {"sub_unit", "part", "getpid", "uuid4", "mkstemp", "mkdtemp", "NamedTemporaryFile", "TemporaryDirectory"}
+)
 
 
 def readers(plan: Plan) -> list[str]:
@@ -57,8 +65,8 @@ def why_alone(plan: Plan, unit: UnitPlan) -> str | None:
     if unit.parallelism > 1:
         return f"parallelism is said: {unit.parallelism}"
     for sink in unit.sinks:
-        if opens_one_file(sink.sink):
-            return f"the sink {sink.name!r} opens a file for writing, which each reader would"
+        if made_for_one(sink.sink):
+            return f"the sink {sink.name!r} opens or closes something, and does not ask context.sub_unit which of several it is"
     if global_state(plan):
         return "a function changes what stands outside it"
     return None
@@ -83,18 +91,18 @@ def _mixed(outlet: Outlet, mixed: bool) -> str | None:
     return None
 
 
-def opens_one_file(sink: Sink) -> bool:
-    """Return whether a sink of the user's own opens a file for writing that another object of it would empty: `open(path, "w")`."""
+def made_for_one(sink: Sink) -> bool:
+    """Return whether a sink of the user's own may be one that takes itself for the only one.
+
+    Such a one opens or closes something, as a file or a database that another object would empty, make once more or lock, and does not
+    ask which of several it is, by `context.sub_unit` or by a name that is made for it alone.
+    """
+    opens, names = False, set[str]()
     for base in type(sink).__mro__:
         if base is Sink or base.__module__.startswith("esault.") or base is object:
             continue
+        opens = opens or not _HOOKS.isdisjoint(vars(base))
         for member in vars(base).values():
             for code in code_of(member) if inspect.isroutine(member) else ():
-                modes = {each for each in code.co_consts if isinstance(each, str) and _empties(each)}
-                if (modes and "open" in code.co_names) or {"write_text", "write_bytes"} & set(code.co_names):
-                    return True
-    return False
-
-
-def _empties(mode: Any) -> bool:
-    return mode[:1] in ("w", "x") and set(mode) <= set("wxbt+")
+                names.update(code.co_names)
+    return (opens or not _FILES.isdisjoint(names)) and _WHICH.isdisjoint(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ class Pass(Bolt):
         self.emit(key, value)
 
 
+ONE = "the sink 'out' opens or closes something, and does not ask context.sub_unit which of several it is"
+
+
 class Own(Sink):
     def write(self, rows): ...
 
@@ -30,8 +34,19 @@ class OneFile(Own):
 
 
 class Added(Own):
+    def write(self, rows):
+        with open("rows.txt", "a") as file:
+            file.writelines(map(str, rows))
+
+
+class Base(Own):
     def open(self, context):
-        self.file = open("rows.txt", "a")  # noqa: SIM115
+        self.base = sqlite3.connect("rows.db")
+
+
+class Each(Own):
+    def open(self, context):
+        self.file = open(f"rows-{context.sub_unit}.txt", "w")  # noqa: SIM115
 
 
 class Written(Own):
@@ -64,7 +79,7 @@ def why(build, source=None):
         lambda lines: lines.bolt("a", Pass, shuffle()).bolt("b", Pass, shuffle()).sink("out", Own()),
         # What shuffle() deals out has no order any more.
         lambda lines: lines.key_by(len).bolt("a", Pass, shuffle()).sink("out", Own()),
-        lambda lines: lines.sink("out", Added()),
+        lambda lines: lines.sink("out", Each()),
     ],
 )
 def test_files_are_shared_where_each_line_keeps_the_name_of_its_file(build):
@@ -83,14 +98,10 @@ def test_files_are_shared_where_each_line_keeps_the_name_of_its_file(build):
             "rows of several files have one key in the sink 'out', which gets them in order",
         ),
         (lambda lines: lines.bolt("count", Pass, by_key()).sink("out", Own()), "'count' runs in processes of its own"),
-        (
-            lambda lines: lines.sink("out", OneFile()),
-            "the sink 'out' opens a file for writing, which each reader would",
-        ),
-        (
-            lambda lines: lines.sink("out", Written()),
-            "the sink 'out' opens a file for writing, which each reader would",
-        ),
+        (lambda lines: lines.sink("out", OneFile()), ONE),
+        (lambda lines: lines.sink("out", Written()), ONE),
+        (lambda lines: lines.sink("out", Added()), ONE),
+        (lambda lines: lines.sink("out", Base()), ONE),
         (lambda lines: lines.filter(is_new).sink("out", Own()), "a function changes what stands outside it"),
     ],
 )
