@@ -146,7 +146,9 @@ def command(
         return
     if backfill:
         done = runs.backfill((job or "").partition(":")[2], backfill)
-        say(f"table {done.name}: {done.checked:,} rows made anew, {done.rows:,} rows in all")
+        say(
+            f"table {done.name}: {done.checked:,} rows made anew, {done.rows:,} rows in all; tables that read it follow with the next run"
+        )
         return
     schedule = _schedule(follow, every, cron, subject)
     if schedule is None:

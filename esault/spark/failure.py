@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,8 @@ _WORKER_FAILED = "PySpark worker failed with exception:"
 
 #: where pyspark logs what it raises, with Java's stack: 10 kB in a line of JSON
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+#: where in SQL a mistake is, at the end of a line
+_PLACE = re.compile(r"; line \d+ pos \d+;?$")
 #: lines of a Java exception that say something; the rest are places in Spark
 _LINES = 4
 #: seconds until a Java that answers no more must have ended, to be told how
@@ -106,6 +109,8 @@ def quiet_at_its_end(server: Any) -> None:
 def said(error: BaseException) -> str:
     """The message without the places in Spark's own code: its first line and the causes."""
     lines = str(error).splitlines()
+    if lines and _PLACE.search(lines[0]):  # of a mistake in SQL: below are Spark's plans
+        return lines[0].rstrip(";")
     first, rest = lines[:1], lines[1:]
     kept = [line.strip() for line in rest if not line.lstrip().startswith(("at ", "... ")) and line.strip()]
     causes = [line for line in kept if line.startswith("Caused by: ")] or kept

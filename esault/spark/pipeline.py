@@ -321,6 +321,7 @@ class Pipeline:
     def listing(self) -> list[ReportTable]:
         """The jobs with what each would do now, and the tables; nothing is run."""
         jobs: list[tuple[Any, ...]] = []
+        behind: set[str] = set()
         for job in self.jobs:
             kind, _, table = job.name.partition(":")
             if kind == "clean":
@@ -333,10 +334,14 @@ class Pipeline:
                 todo = "when a folder has many small parts"
             elif kind == "table":
                 todo = self.steps[job.name].todo()
+                if todo == "up to date" and behind.intersection(job.needs):
+                    todo = "what it reads is made first"
             else:
                 waits = any(one.next() is not None for one in self.clean.values())
                 waits = waits or any(step.todo() != "up to date" for step in self.steps.values())
                 todo = "up to date" if not waits and self._results.inputs() == self._inputs() else "to be made"
+            if (todo != "up to date" and kind != "compact") or behind.intersection(job.needs):
+                behind.add(job.name)
             jobs.append((job.name, job.reads, job.writes, todo))
         tables: list[tuple[Any, ...]] = []
         places = []

@@ -270,7 +270,9 @@ def test_what_must_not_come_fails_the_run_and_a_contract_is_kept(spark: Any, tmp
     shop.run()
     before = shop.rows("sold")
     shop.sales(("b", 0, "1"))
-    with pytest.raises(EsaultError, match=r"rows do not fulfil .*: some pieces \(pieces > 0\): 1 rows. Nothing was"):
+    with pytest.raises(
+        EsaultError, match=r"rows came that must not .*: some pieces \(pieces > 0\): 1 row. Nothing was"
+    ):
         shop.run()
     assert shop.rows("sold") == before
     assert len(list(shop.path("sold").glob("part-*"))) == 1  # what was staged is gone

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from esault.counters import counted as counted_rows
 from esault.errors import EsaultError, UsageError
 from esault.sinks.landing.schema import Column
 
@@ -19,16 +20,26 @@ __all__ = ["REASON", "Checked", "ExpectationFailed", "Expectations"]
 REASON = Column("_reason", "string", True)
 
 
-class ExpectationFailed(EsaultError):
-    """An error: rows came that must not (`expect_all_or_fail`); to try again does not help."""
-
-
 @dataclass(frozen=True)
 class Checked:
     """The rows that came, and how many of them each expectation did not hold for."""
 
     rows: int
     failed: Mapping[str, int] = field(default_factory=dict)
+
+
+class ExpectationFailed(EsaultError):
+    """An error: rows came that must not (`expect_all_or_fail`); to try again does not help.
+
+    `checked`: what was found; `expectations`: expectation -> (action, rows that it did not hold for).
+    """
+
+    def __init__(
+        self, text: str, checked: Checked | None = None, expectations: Mapping[str, tuple[str, int]] | None = None
+    ) -> None:
+        super().__init__(text)
+        self.checked = checked or Checked(0)
+        self.expectations = dict(expectations or {})
 
 
 class Expectations:
@@ -75,13 +86,21 @@ class Expectations:
     def checked(self, counted: Mapping[str, Any]) -> Checked:
         """The values of `counts`. ExpectationFailed where a row came that must not."""
         failed = {name: int(counted[f"failed{i}"]) for i, name in enumerate(self._said)}
+        checked = Checked(int(counted["rows"]), failed)
         over = [name for name, (action, _) in self._said.items() if action == "fail" and failed[name]]
         if over:
-            said = "; ".join(f"{name} ({self._said[name][1]}): {failed[name]:,} rows" for name in over)
+            said = "; ".join(f"{name} ({self._said[name][1]}): {counted_rows(failed[name], 'row')}" for name in over)
             raise ExpectationFailed(
-                f"table {self._table}: rows do not fulfil what is expected or the run fails: {said}. Nothing was changed"
+                f"table {self._table}: rows came that must not (expect_all_or_fail): {said}. Nothing was changed. As long as "
+                "they are there each run fails: leave them out in the table's function, or expect them otherwise",
+                checked,
+                self.actions(failed),
             )
-        return Checked(int(counted["rows"]), failed)
+        return checked
+
+    def actions(self, failed: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+        """Return by expectation what becomes of rows that it does not hold for, and how many these were."""
+        return {name: (self._said[name][0], n) for name, n in failed.items()}
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The rows that stay in the table."""
@@ -98,10 +117,6 @@ class Expectations:
             frame = frame.where(~dropped)
         reason = f.concat_ws("; ", *(f.when(one, f.lit(name)) for name, one in failed.items()))
         return frame.withColumn(REASON.name, reason).where(f.col(REASON.name) != "")
-
-    def action(self, name: str) -> str:
-        """Return what becomes of a row that the expectation does not hold for."""
-        return self._said[name][0]
 
     def put_aside(self, checked: Checked) -> bool:
         """Return whether any row is."""

@@ -24,6 +24,7 @@ from esault.sinks.landing.log import utc
 from esault.spark.clean import Cleaned
 from esault.spark.jobs import Watcher
 from esault.spark.report import ReportTable
+from esault.spark.tables.expectations import ExpectationFailed
 from esault.spark.tables.step import Updated
 
 __all__ = ["History", "history_of", "quality_of", "runs_in"]
@@ -52,6 +53,9 @@ class History(Watcher):
         line: dict[str, Any] = {"job": job, "seconds": round(seconds, 3)}
         if error is not None:
             line["error"] = f"{type(error).__name__}: {error}"
+            if isinstance(error, ExpectationFailed):
+                line |= {"checked": error.checked.rows, "why": None}
+                line["expectations"] = {name: list(one) for name, one in error.expectations.items()}
         elif isinstance(outcome, Updated):
             names = ("read", "written", "rows", "version", "why", "checked", "quarantined")
             line |= {name: getattr(outcome, name) for name in names}
@@ -129,8 +133,9 @@ def quality_of(into: str) -> ReportTable:
                 one = sums.setdefault((job["job"].partition(":")[2], name, action), [0, 0, 0, 0])
                 if job["why"] is not None:
                     one[:2] = [0, 0]  # all was asked anew
-                one[0] += job["checked"]
-                one[1] += failed
+                if "error" not in job:  # else none of the rows came into the table, and they are asked again
+                    one[0] += job["checked"]
+                    one[1] += failed
                 one[2:] = [job["checked"], failed]
     rows = [
         (table, name, action, rows, failed, round(100 * (1 - failed / rows), 3) if rows else None, last, bad)

@@ -298,7 +298,7 @@ class TableStep:
             sum(part.rows for part in parts),
             sum(part.rows for part in state.files.values()),
             update.why,
-            {name: (self.expectations.action(name), n) for name, n in checked.failed.items()},
+            self.expectations.actions(checked.failed),
             checked.rows,
             sum(part.rows for part in put_aside) if where is None else 0,
             state.schema,

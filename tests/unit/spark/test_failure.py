@@ -6,7 +6,15 @@ import logging
 
 import pytest
 
-from esault.spark.failure import told_once
+from esault.spark.failure import said, told_once
+
+
+def test_a_mistake_in_sql_is_said_without_the_plans_below_it() -> None:
+    text = (
+        "[UNRESOLVED_COLUMN] `dai` cannot be resolved; line 1 pos 0;\n'Filter ('dai = 2026-01-02)\n+- Project [day#17]"
+    )
+    assert said(Exception(text)) == "[UNRESOLVED_COLUMN] `dai` cannot be resolved; line 1 pos 0"
+    assert said(Exception("disk full\nCaused by: quota\n\tat java.io")) == "disk full\nCaused by: quota"
 
 
 @pytest.mark.parametrize("name", ["DataFrameQueryContextLogger", "SQLQueryContextLogger"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,3 +84,16 @@ def test_a_kept_session_whose_java_has_died_is_replaced_by_one(
         with made.spark() as spark:
             assert spark() is second
     assert open_now == []
+
+
+def test_the_list_says_which_tables_wait_for_what_they_read(tmp_path: Path) -> None:
+    def step(name: str, reads: list[str], todo: str) -> Any:
+        members = {"table_name": name, "name": f"table:{name}", "reads_tables": reads, "reads": ", ".join(reads)}
+        path = str(tmp_path / name)
+        return SimpleNamespace(**members, writes=name, path=path, todo=lambda: todo, quarantines=False)
+
+    steps = [step("sold", [], "3 rows in 1 part"), step("by_shop", ["sold"], "up to date")]
+    steps += [step("best", ["by_shop"], "up to date"), step("moves", [], "up to date")]
+    jobs, _ = Pipeline({}, str(tmp_path / "into"), steps=steps).listing()
+    first = "what it reads is made first"
+    assert [row[3] for row in jobs.rows] == ["3 rows in 1 part", first, first, "up to date", "to be made"]

@@ -18,7 +18,7 @@ from esault.sinks.spark_table import SparkTable
 from esault.spark.jobs import Outcome
 from esault.spark.results import Results
 from esault.spark.tables.declared import Tables
-from esault.spark.tables.expectations import ExpectationFailed
+from esault.spark.tables.expectations import ExpectationFailed, Expectations
 from esault.spark.tables.history import History, append_line, history_of, quality_of, runs_in
 from esault.spark.tables.runs import Runs
 from esault.spark.tables.schedule import AtTimes, Every, Landed, repeat
@@ -214,6 +214,28 @@ def test_jobs_of_a_run_that_was_killed_are_counted_once(tmp_path: Path) -> None:
     assert quality_of(into).rows == (
         ("sold", "e", "drop", 15, 3, 80.0, 5, 1),
         ("by_product", "e", "drop", 10, 2, 80.0, 10, 2),
+    )
+
+
+def test_quality_says_of_a_run_that_rows_let_fail_what_it_found_there(tmp_path: Path) -> None:
+    history = History(str(tmp_path))
+    found = Expectations("sold", {"e": ("drop", "a > 1"), "f": ("fail", "b > 1")})
+    for counts in ({"rows": 10, "failed0": 2, "failed1": 0}, {"rows": 4, "failed0": 1, "failed1": 3}):
+        history.begin()
+        try:
+            checked = found.checked(counts)
+        except ExpectationFailed as error:
+            assert "f (b > 1): 3 rows. Nothing was changed" in str(error)
+            history.ended("table:sold", None, 1.0, error)
+            history.end(error)
+        else:
+            made = updated(checked=10, expectations=found.actions(checked.failed))
+            history.ended("table:sold", made, 1.0, None)
+            history.end()
+    # rows that did not come into the table are in no sum: the next run has them again
+    assert quality_of(str(tmp_path)).rows == (
+        ("sold", "e", "drop", 10, 2, 80.0, 4, 1),
+        ("sold", "f", "fail", 10, 0, 100.0, 4, 3),
     )
 
 
