@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import statistics
@@ -65,12 +66,12 @@ class Speed:
         return sum(part.bytes for part in table_log(path).files())
 
     def _timed(self, name: str, *command: str) -> dict[str, float]:
-        """Seconds of a command, and the load behind it."""
+        """Seconds of a command, processor seconds of all its processes, and the load behind it."""
         log = self._folder / f"{name}.txt"
         begun = time.monotonic()
         with log.open("wb") as out:
             done = subprocess.run(
-                [sys.executable, *command],
+                [sys.executable, "-m", "bench.real.launcher", sys.executable, *command],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdout=out,
@@ -78,9 +79,11 @@ class Speed:
                 check=False,
             )
         seconds = time.monotonic() - begun
-        if done.returncode:
-            raise SystemExit(f"{name} failed: {log.read_text(errors='replace')[-3000:]}")
-        return {"seconds": seconds, "load": os.getloadavg()[0]}
+        text = log.read_text(errors="replace")
+        weighed = {"code": 1} if done.returncode else json.loads(text.splitlines()[-1])
+        if weighed["code"]:
+            raise SystemExit(f"{name} failed: {text[-3000:]}")
+        return {"seconds": seconds, "processor": weighed["waited_seconds"], "load": os.getloadavg()[0]}
 
     def _esault(self) -> dict[str, float]:
         shutil.rmtree(self._folder / "into", ignore_errors=True)
@@ -148,7 +151,7 @@ class Speed:
             load = max(run["load"] for run in runs)
             lines.append(
                 f"  {name:14} median {statistics.median(seconds):6.1f} s ({seconds[0]:.1f} to {seconds[-1]:.1f}), "
-                f"load up to {load:.0f}"
+                f"{statistics.median(run['processor'] for run in runs):.0f} processor seconds, load up to {load:.0f}"
             )
         lines.append(f"  ratio {found['ratio']:.2f}; bar {RATIO}")
         return lines
