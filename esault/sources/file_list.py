@@ -21,6 +21,7 @@ __all__ = ["FILES_AT_ONCE", "FileList", "deal", "fingerprints", "part_of", "unre
 FILES_AT_ONCE = 16
 #: whether rights are asked for as this process has them, and not for those of who started it
 _EFFECTIVE = os.access in os.supports_effective_ids
+_FOR_ALL = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 
 
 class FileList:
@@ -153,7 +154,8 @@ def _checked_size(name: str) -> int | None:
         ) from None
     if not stat.S_ISREG(found.st_mode):
         raise SourceError(f"{name}: is not a regular file; a pipe can be read as standard input, with Lines()")
-    if not os.access(name, os.R_OK, effective_ids=_EFFECTIVE):
+    # Most files are for all to read. Where a list of rights refuses it all the same, opening it says so.
+    if found.st_mode & _FOR_ALL != _FOR_ALL and not os.access(name, os.R_OK, effective_ids=_EFFECTIVE):
         raise unreadable(name, PermissionError())
     return found.st_size
 

@@ -94,6 +94,11 @@ class LineCutter:
         return self._size
 
     @property
+    def fed(self) -> int:
+        """Return the offset behind all that came."""
+        return self._start + self._size
+
+    @property
     def held(self) -> tuple[bytes, int]:
         """Bytes that are kept of an unfinished line, and how many bytes of it have come."""
         return bytes(self._held), self._size

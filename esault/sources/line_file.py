@@ -25,6 +25,39 @@ __all__ = ["LineFile"]
 CHUNK = 256 * 1024
 
 
+class _PlainFile:
+    """An open file on the disk, of which the system is asked less than by `io.FileIO`."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, path: str) -> None:
+        self._number = -1
+        self._number = os.open(path, os.O_RDONLY)
+
+    def read(self, size: int) -> bytes:
+        return os.read(self._number, size)
+
+    def tell(self) -> int:
+        return os.lseek(self._number, 0, os.SEEK_CUR)
+
+    def seek(self, offset: int) -> None:
+        os.lseek(self._number, offset, os.SEEK_SET)
+
+    def fileno(self) -> int:
+        return self._number
+
+    @property
+    def closed(self) -> bool:
+        return self._number < 0
+
+    def close(self) -> None:
+        number, self._number = self._number, -1
+        if number >= 0:
+            os.close(number)
+
+    __del__ = close
+
+
 class LineFile:
     """A file from byte `offset` of its (unpacked) content on.
 
@@ -43,27 +76,31 @@ class LineFile:
     ) -> None:
         """`name` is the key of its rows; `path` is where it lies, if not there."""
         self._given, self._options = name, storage_options
-        self.name = without_version(name)
+        stored = is_url(name)
+        self.name = without_version(name) if stored else name
         self.path = path or self.name
         self.zipped = self.path.endswith(".gz")
         self._cutter = LineCutter(form, tally, self.name, offset)
         self._block = Block([], offset)
         self._taken = 0
-        self._raw: io.FileIO | ObjectFile
+        self._raw: io.FileIO | _PlainFile | ObjectFile
         #: bytes of the unpacked content that are still to be passed over
         self._ahead = 0
+        #: the last chunk was not a whole one
+        self._short = False
         #: nothing came in the last fill, for it is not fetched yet
         self.waits = False
-        if is_url(name):
+        if stored:
             self._raw = open_object(name, storage_options)
         else:
             try:
-                self._raw = io.FileIO(self.path)  # `open` asks the system more questions
+                self._raw = io.FileIO(self.path) if self.zipped else _PlainFile(self.path)
             except OSError as error:
                 raise unreadable(self.path, error) from error
-        self._file: io.RawIOBase | gzip.GzipFile = self._raw
+        self._file: io.RawIOBase | _PlainFile | gzip.GzipFile = self._raw
         try:
             if self.zipped:
+                assert not isinstance(self._raw, _PlainFile)
                 self._file = gzip.GzipFile(fileobj=self._raw)
             if offset:
                 self._skip_to(offset)
@@ -128,7 +165,12 @@ class LineFile:
         data = self._read(CHUNK)
         if data:
             self._block, self._taken = self._cutter.feed(data), 0
+            self._short = len(data) < CHUNK
         return bool(data)
+
+    def over(self, size: int) -> bool:
+        """Return whether all is read of a file that had so many bytes on the disk: the last chunk was short, and ended there or behind."""
+        return self._short and type(self._raw) is _PlainFile and self._cutter.fed >= size
 
     def finish(self) -> bool:
         """Nothing will be added any more: what stands behind the last newline is a line, too; False if nothing does."""

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import errno
 import gzip
+import os
+from pathlib import Path
 
 import pytest
 
 from esault.errors import SourceError
 from esault.sources import line_file
-from esault.sources.line_file import LineFile
+from esault.sources.file_sequence import FileSequence
+from esault.sources.line_file import CHUNK, LineFile
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
+from esault.topology.spout import EndOfStream
 
 
 @pytest.fixture(params=["x.txt", "x.gz"])
@@ -89,3 +93,59 @@ def test_an_error_of_the_disk_is_said_with_the_file(opened, monkeypatch):
     with pytest.raises(SourceError, match=r"x\.\w+: reading failed: Input/output error"):
         file.fill()
     monkeypatch.undo()
+
+
+class TestEndsOfFilesInASequence:
+    """A file whose last chunk was short is not asked for more, if that is where it ended when it was measured."""
+
+    @staticmethod
+    def rows(names, sizes):
+        opened = lambda name, offset: LineFile(name, LineFormat(), LineTally(), offset)
+        sequence, rows = FileSequence(names, sizes, opened), []
+        with pytest.raises(EndOfStream):
+            while True:
+                rows += sequence.take(3)
+        return rows
+
+    @pytest.mark.parametrize(
+        "text", ["", "a", "a\n", "a\nb\nc\nd\ne", "\n\n", "x" * 2 * CHUNK + "\ny", "z" * (CHUNK - 1) + "\n"]
+    )
+    @pytest.mark.parametrize("measured", [-1, 0, 5])
+    def test_all_lines_come_whatever_was_measured(self, tmp_path, text, measured):
+        names = [str(tmp_path / each) for each in "ab"]
+        for name in names:
+            Path(name).write_text(text)
+        sizes = {name: max(0, len(text) + measured) for name in names}
+        assert self.rows(names, sizes) == 2 * text.splitlines()
+
+    @pytest.mark.parametrize(("more", "asked"), [(0, 1), (1, 2)])
+    def test_it_is_read_once_where_it_is_as_long_as_it_was(self, tmp_path, monkeypatch, more, asked):
+        path = tmp_path / "a"
+        path.write_text("a\nb\n")
+        read, sizes = os.read, []
+        monkeypatch.setattr(os, "read", lambda number, size: sizes.append(size) or read(number, size))
+        assert self.rows([str(path)], {str(path): 4 + more}) == ["a", "b"]
+        assert sizes == [CHUNK] * asked
+
+    def test_what_comes_in_pieces_is_read_to_its_end(self, tmp_path, monkeypatch):
+        path = tmp_path / "a"
+        path.write_text("one\ntwo\nthree")
+        read = os.read
+        monkeypatch.setattr(os, "read", lambda number, size: read(number, 2))
+        assert self.rows([str(path)], {str(path): 13}) == ["one", "two", "three"]
+
+    def test_it_is_closed_once_also_where_it_is_dropped(self, tmp_path, monkeypatch):
+        path = tmp_path / "a"
+        path.write_text("a\n")
+        closed, close = [], os.close
+        monkeypatch.setattr(os, "close", lambda number: closed.append(number) or close(number))
+        file = LineFile(str(path), LineFormat(), LineTally())
+        number = file.fileno()
+        file.close()
+        file.close()
+        del file
+        assert closed == [number]
+        file = LineFile(str(path), LineFormat(), LineTally())
+        number = file.fileno()
+        del file
+        assert closed[-1] == number and len(closed) == 2
