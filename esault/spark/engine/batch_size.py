@@ -28,6 +28,8 @@ class BatchSize:
     def __init__(self, every: float = 0.0) -> None:
         #: tuples of a part at most
         self.rows = FIRST
+        #: as many the one behind it may have: what was measured so far says no less
+        self.next_rows = FIRST
         #: tuples behind which another worker may begin to read
         self.piece = PIECE_ROWS
         self._target = max(LONG_ENOUGH, every)
@@ -46,6 +48,7 @@ class BatchSize:
         if worked is None:
             if limited:
                 self._grow(self._times(seconds, GROWS_BLINDLY if seconds < self._target else 2))
+            self.next_rows = self.rows
             return
         longest, total = worked
         self._learn(rows, total)
@@ -59,6 +62,7 @@ class BatchSize:
         elif limited:
             # A second size must be seen, or what a batch costs whatever is in it would be taken for that of its tuples for ever.
             self._grow(max(0 if self._compared else 2, min(self._times(seconds, GROWS), fits / self.rows)))
+        self.next_rows = max(self.rows, min(MOST, GROWS * self.rows, int(fits)))
 
     def _times(self, seconds: float, while_small: int) -> int:
         """Return how many times as many tuples there may be, by what a batch took in all."""

@@ -38,10 +38,10 @@ TOGETHER = 0.01
 TELL_EVERY, TELL_SHARE = 0.02, 20.0
 #: bytes, by a look at a tuple of each read, that a part has in a batch at most
 AHEAD_BYTES = 256 << 20
-#: batches of which the tuples are read at a time: while one is processed the next one is read, so that it is whole when its turn comes
-BATCHES = 2
 #: seconds for which what was read waits for more, where more comes, so that no batch is for a few tuples with many behind them
 HOLD = 0.2
+#: seconds for which it waits where a whole batch will be there by then, as it seems from what came so far
+HOLD_WHOLE = 1.0
 
 
 def spools(unit: UnitPlan) -> bool:
@@ -227,8 +227,9 @@ class Reading:
         self._draining = self._pausing = False
         #: something may be said that is not published yet
         self._untold = False
-        #: since when what was read waits for more
+        #: since when what was read waits for more, and how much each part had read then
         self._since: float | None = None
+        self._had: list[int] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         #: spouts are open, or `_refused` says why not; they are to be read
@@ -349,8 +350,15 @@ class Reading:
         if any(part.rows - part.done >= part.batch_rows(self.size.rows) for part in self.parts):
             return False
         if self._since is None:
-            self._since = now
-        return now - self._since < HOLD
+            self._since, self._had = now, [part.rows for part in self.parts]
+        waited = now - self._since
+        return waited < HOLD or waited + self._whole_in(waited) < HOLD_WHOLE
+
+    def _whole_in(self, waited: float) -> float:
+        """Return after how many seconds a part has read a whole batch, at the speed of so many seconds."""
+        speeds = [(part, (part.rows - had) / waited) for part, had in zip(self.parts, self._had)]
+        lacking = [(part.batch_rows(self.size.rows) - (part.rows - part.done)) / v for part, v in speeds if v > 0]
+        return min(lacking, default=HOLD_WHOLE)
 
     def shut(self, now: float) -> bool:
         """Return whether the next batch may not begin yet: so soon after the last one, and with less than it may have."""
@@ -366,8 +374,9 @@ class Reading:
         draining = self._draining  # once: it may change while this step publishes, and then the next one is the last
         if not draining:
             for part in self.parts:
-                most = part.batch_rows(self.size.rows)
-                room = min(most, BATCHES * most - (part.rows - part.done))
+                # While a batch is processed the next one is read, so that it is whole when its turn comes.
+                most, ahead = part.batch_rows(self.size.rows), part.batch_rows(self.size.next_rows)
+                room = min(most, most + ahead - (part.rows - part.done))
                 if not part.ended and room > 0:
                     before = part.ended
                     piece = self.size.piece

@@ -108,12 +108,15 @@ def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]
         for number, (before, after) in enumerate(zip(start["parts"][name], parts))
         if after[0] > before[0]
     ]
-    each = max(1, partitions // max(1, len(moved)))
-    return [
+    # Tuples of several parts take different times: then there are more pieces than workers, and the largest ones begin.
+    total = sum(after[0] - before[0] for _, _, before, after in moved)
+    share = total / (partitions if len(moved) < 2 else 2 * partitions)
+    found = [
         (READ, name, number, *piece, _time_of(end))
         for name, number, before, after in moved
-        for piece in divided(before, after, each)
+        for piece in divided(before, after, max(1, round((after[0] - before[0]) / share)))
     ]
+    return sorted(found, key=lambda frame: -frame[5])
 
 
 def _time_of(end: Offset) -> float:

@@ -102,4 +102,4 @@ def test_there_is_always_some_and_never_more_than_there_may_be(batches: list[Any
     size = BatchSize()
     for batch in batches:
         size.took(*batch)
-        assert 1 <= size.rows <= MOST and size.piece >= 1
+        assert 1 <= size.rows <= size.next_rows <= MOST and size.piece >= 1

@@ -276,6 +276,35 @@ def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeyp
     assert spouts.waits(late, True) and not spouts.waits(late + reading.HOLD, True)
 
 
+def test_what_is_read_waits_longer_where_a_whole_batch_will_soon_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+    spouts = numbered(tmp_path, Numbered(1000, 10))
+    spouts.step(1.0, tell=False)
+    assert spouts.waits(7.0, True)
+    for _ in range(4):  # 40 tuples in 0.4 s: the other 50 take 0.5 s
+        spouts.step(1.0, tell=False)
+    assert spouts.waits(7.4, True) and not spouts.waits(7.7, True)
+    assert not spouts.waits(7.4, False)
+
+
+def test_what_the_next_batch_may_have_is_read_while_a_batch_is_processed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+    spouts = numbered(tmp_path, Numbered(100_000, 1000))
+    while spouts.step(1.0):
+        pass
+    assert spouts.parts[0].rows == 200  # nothing is known of what a tuple takes
+    spouts.processed({("n0", 0): (100, None)}, 0.5, (0.001, 0.001))
+    while spouts.step(1.0):
+        pass
+    first, then = spouts.size.rows, spouts.size.next_rows
+    assert first < then and spouts.parts[0].rows == min(100_000, 100 + first + then)
+    assert first - 1000 < told(spouts)["n0"] - 100 <= first  # as many whole reads as fit
+
+
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40)), min_size=1, max_size=3),
     ahead=st.integers(1, 60),

@@ -224,6 +224,18 @@ def test_a_part_that_is_far_ahead_is_read_by_several() -> None:
     assert [piece[:3] for piece in again] == [(30, b"start", 70)]
 
 
+def test_parts_of_different_sizes_are_read_in_pieces_of_about_one_size_the_largest_first() -> None:
+    def part(rows: int) -> list[object]:
+        return [rows, "ZW5k", False, [[row, 0.0, f"{row:04}" if row else None] for row in range(0, rows, 10)]]
+
+    none = [0, None, False, []]
+    before, after = ({"parts": {"few": [few], "many": [many]}} for few, many in ((none, none), (part(30), part(370))))
+    found = ranges(before, {**after, "now": 1.0}, 2)
+    assert [(frame[1], frame[5]) for frame in found] == [("many", 100), *[("many", 90)] * 3, ("few", 30)]
+    assert sorted(frame[3] for frame in found if frame[1] == "many") == [0, 90, 180, 280]
+    assert found == ranges(before, {**after, "now": 1.0}, 2)
+
+
 def test_offsets_tell_pulses_ends_and_what_was_read() -> None:
     before = {
         "parts": {"a": [[0, None, False, []], [5, "eA==", False, []]]},
