@@ -82,6 +82,13 @@ SQL = {
             "(SELECT count(*) FROM pairs WHERE t <= t0)",
         },
     ),
+    "sales": (
+        "CREATE VIEW sales AS SELECT * FROM read_parquet('{folder}/*.parquet')",
+        {
+            "sold": 'SELECT shop || \' \' || ("at" - "at" % 3600), count(*), sum(cents)::BIGINT, min(cents), max(cents) FROM sales '
+            "GROUP BY 1"
+        },
+    ),
 }
 
 #: topology -> table -> (columns of the landed table, the one that only grows): of a key's rows the one with the most holds
@@ -93,6 +100,7 @@ GROWS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "tpch_q3": {"orders": ("order", "revenue", "date", "priority")},
     "traffic": {"roads": ("road", "fixes", "kmh")},
+    "sales": {"sold": ("shop", "n", "paid", "least", "most")},
 }
 
 
@@ -134,7 +142,8 @@ def landed(name: str, out: Path) -> Tables:
         folder = out if name == "word_count" else out / table
         values = ", ".join(f'arg_max("{column}", "{grows}")' for column in (grows, *others))
         with duckdb.connect() as sql:
-            query = f'SELECT "{key}", {values} FROM read_parquet(?) GROUP BY 1'
+            by = f'"{key}"' if name != "sales" else f'"{key}" || \' \' || "start"::BIGINT'
+            query = f"SELECT {by}, {values} FROM read_parquet(?) GROUP BY 1"
             found[table] = {key: tuple(value) for key, *value in sql.execute(query, [parts(folder)]).fetchall()}
     if name == "tpch_q3":
         found["top"] = {row["key"]: tuple(row["value"]) for row in _lines(out, "top")}
@@ -177,4 +186,6 @@ def updates(name: str, right: Tables) -> int | None:
     """Return how many rows a whole run puts out, updates of one key included; None where that depends on the order of its inputs."""
     if name == "tpch_q3":
         return None
+    if name == "sales":  # a window has one
+        return sum(map(len, right.values()))
     return int(sum(value[0] for table in right.values() for value in table.values()))

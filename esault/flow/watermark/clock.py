@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from esault.topology.event_time import EventTime
+from esault.topology.field import column_of, field_name
 
 __all__ = ["BEGINNING", "END_OF_TIME", "Clock", "as_time", "no_time", "times_at_once"]
 
@@ -65,6 +66,18 @@ def times_at_once(time: Callable[[Any], Any], values: Sequence[Any], latest: flo
     return times
 
 
+def _greatest(column: Any) -> float | None:
+    """Return the greatest time of a column of Arrow's; None where one is missing or is none, or of another type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return None
+    if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
+        return None
+    return as_time(pc.max(column).as_py())
+
+
 class Clock:
     """The greatest time seen, less the lateness that is allowed. Costs one call of `time` for each row."""
 
@@ -100,6 +113,18 @@ class Clock:
             top = max(self._usable(values, most), default=BEGINNING)
         if top > self._top:
             self._top = float(top)
+
+    def observe_columns(self, values: Any) -> bool:
+        """The same of columns of Arrow's, without a row; False where times are none of them, or rows are to be looked at."""
+        now = self._now()
+        column = column_of(field_name(self._time), values)
+        top = None if column is None else _greatest(column)
+        if top is None or (self._ahead is not None and top > now + self._ahead):
+            return False
+        self._last = now
+        if top > self._top:
+            self._top = float(top)
+        return True
 
     def _usable(self, values: Sequence[Any], most: float) -> list[float]:
         times = []

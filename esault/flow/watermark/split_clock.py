@@ -131,6 +131,10 @@ class SplitClock(Clock):
         """Rows of the current split pass."""
         self.of(self._splits.current).observe(values)
 
+    def observe_columns(self, values: Any) -> bool:
+        """As `observe`, of columns."""
+        return self.of(self._splits.current).observe_columns(values)
+
     def stand(self, now: float, quiet_since: float | None) -> tuple[float, bool, float]:
         """Return the watermark, whether all splits are idle, and when that changes if nothing comes."""
         if not self._splits.dealt:

@@ -22,8 +22,11 @@ from typing import TYPE_CHECKING, Any
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
 from esault.flow.send.route import Route
+from esault.payload.column import plain
+from esault.spark.engine.exact_numbers import ADDENDS, known_numbers, numbers_of
 from esault.topology.aggregates.aggregate import Aggregate, Count, Extreme, Mean, Sum
 from esault.topology.aggregates.aggregated import FEW, Combine
+from esault.topology.field import column_of, field_name
 from esault.topology.plan import Outlet
 from esault.topology.window import SlidingWindow, TumblingWindow
 
@@ -33,13 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["Combining", "combines_of", "is_native", "without_combine"]
 
 #: rows that are combined at once, at most
-MOST_ROWS = 1 << 18
-#: a sum of MOST_ROWS ints from -MOST to MOST fits into 64 bits
-MOST = (1 << 63) // MOST_ROWS - 1
+MOST_ROWS = ADDENDS
 #: windows that rows which come together may go into
 MOST_WINDOWS = 256
-#: -0.0, as an int of 64 bits
-_MINUS_ZERO = -(1 << 63)
+#: bounds of windows that rows are compared with by Arrow, and ints up to which each is a float, too
+FEW_EDGES, EXACT = 16, 1 << 53
 
 
 def is_native(combine: Combine) -> bool:
@@ -86,6 +87,8 @@ class Combining:
             if not isinstance(of, Count):
                 column = self._columns.setdefault(of.of, _Column(of, False))
                 column.summed = column.summed or not isinstance(of, Extreme)
+        #: times and parts of values are fields by name
+        self._named = field_name(combine.time) is not None and all(type(of) is str for of in self._columns)
         self._forget()
         #: rows of this batch do not get fewer
         self._given_up = False
@@ -112,8 +115,17 @@ class Combining:
         self._given_up = False
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        """As `push`."""
-        self.push(lineage, *batch.rows, ids, now)
+        """As `push`; columns of Arrow's are not made rows of, where keys, times and parts of values are such."""
+        if not (self._native and not self._given_up and self._taken_arrays(lineage, batch, ids, now)):
+            self.push(lineage, *batch.rows, ids, now)
+
+    def _taken_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> bool:
+        """Take columns as they are; False if they cannot be."""
+        if not self._named or getattr(batch.keys, "null_count", 0) > 0:
+            return False
+        at = known_numbers(column_of(field_name(self._combine.time), batch.values))
+        found = [(column_of(of, batch.values), each.summed) for of, each in self._columns.items()]
+        return self._kept(lineage, batch.keys, at, [known_numbers(*each) for each in found], ids, now)
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -131,17 +143,34 @@ class Combining:
         """Read rows into columns; False if they cannot be."""
         if len(keys) > MOST_ROWS:
             return False
+        try:
+            at = numbers_of(list(map(self._combine.time, values)))
+            parts = [numbers_of(list(map(each.aggregate.part, values)), each.summed) for each in self._columns.values()]
+        except Exception:  # of the user's functions: the unit meets it again, at the row that it is about
+            return False
+        return self._kept(lineage, keys, at, parts, ids, now)
+
+    def _kept(
+        self,
+        lineage: Lineage,
+        keys: Any,
+        at: pa.Array | None,
+        parts: list[pa.Array | None],
+        ids: Sequence[str] | None,
+        now: float,
+    ) -> bool:
+        """Keep rows as keys, times and parts of values until they are combined; False if they cannot be."""
+        if at is None or any(part is None for part in parts) or len(keys) > MOST_ROWS:
+            return False
         if self._rows + len(keys) > MOST_ROWS:
             self.flush(now)
             if self._given_up:
                 return False
         try:
-            at = _numbers(list(map(self._combine.time, values)))
-            parts = [_numbers(list(map(each.aggregate.part, values)), each.summed) for each in self._columns.values()]
-            places = None if at is None else self._places_of(at)
-        except Exception:  # of the user's functions: the unit meets it again, at the row that it is about
+            places = self._places_of(at)
+        except Exception:  # an own kind of window
             return False
-        if at is None or places is None or None in parts:
+        if places is None:
             return False
         import pyarrow as pa
 
@@ -155,7 +184,7 @@ class Combining:
         if self._lineage is None:
             self._lineage = lineage
         held = self._held
-        held["key"].append(pa.array(self._codes_of(keys), pa.int32()))
+        held["key"].append(self._codes_of(keys))
         held["place"].append(places)
         held["at"].append(at)
         if ids is not None:
@@ -165,13 +194,20 @@ class Combining:
         self._rows += len(keys)
         return True
 
-    def _codes_of(self, keys: Sequence[Any]) -> list[int]:
+    def _codes_of(self, keys: Any) -> pa.Array:
+        import pyarrow as pa
+
+        if isinstance(keys, pa.Array):
+            each = keys if isinstance(keys, pa.DictionaryArray) else keys.dictionary_encode()
+            return self._codes_of(each.dictionary.to_pylist()).take(each.indices)
+        if not isinstance(keys, (list, tuple)):
+            keys = plain(keys)
         if countOf(map(type, keys), str) == len(keys):
-            return list(map(self._codes.__getitem__, keys))
+            return pa.array(list(map(self._codes.__getitem__, keys)), pa.int32())
         # As in `Combine`: 1 is no True.
         names = [key if type(key) is str else (type(key), repr(key)) for key in keys]
         self._keys.update(zip(names, keys))
-        return list(map(self._codes.__getitem__, names))
+        return pa.array(list(map(self._codes.__getitem__, names)), pa.int32())
 
     def _places_of(self, at: pa.Array) -> pa.Array | None:
         """Return what stands for the windows of each row; None if it takes too long to tell."""
@@ -189,6 +225,14 @@ class Combining:
         # Between two bounds of windows all times are in the same ones.
         edges = sorted({t for k in range(begin.start, end.stop) for t in kind.window(k) if first < t <= last})
         places = [place_of(kind.indices(t)) for t in (first, *edges)]
+        if (
+            0 < len(edges) <= FEW_EDGES and first >= -EXACT and last <= EXACT
+        ):  # compared as floats they are what they are
+            passed = [pc.greater_equal(at.cast(pa.float64()), pa.scalar(float(edge))).cast(pa.int8()) for edge in edges]
+            number = passed[0]
+            for more in passed[1:]:
+                number = pc.add(number, more)
+            return pa.array(places, pa.int32()).take(number)
         return pa.array([places[bisect_right(edges, t)] for t in at.to_pylist()], pa.int32())
 
     def flush(self, now: float = 0.0) -> None:
@@ -226,26 +270,3 @@ class Combining:
         self._forget()
         assert lineage is not None
         self._route.push(lineage, keys, values, found.get("id_first"), now)
-
-
-def _numbers(parts: list[Any], summed: bool = False) -> pa.Array | None:
-    """These as numbers of 64 bits with which Arrow reckons as Python does; None where it does not."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = type(parts[0])
-    if kind not in (int, float) or countOf(map(type, parts), kind) != len(parts):
-        return None
-    if kind is float:
-        numbers = pa.array(parts, pa.float64())
-        odd = pc.any(pc.is_nan(numbers)).as_py() or pc.min(numbers.view(pa.int64())).as_py() == _MINUS_ZERO
-        return None if odd else numbers
-    try:
-        numbers = pa.array(parts, pa.int64())
-    except (OverflowError, pa.ArrowInvalid):
-        return None
-    if summed:
-        bounds = pc.min_max(numbers)
-        if bounds["min"].as_py() < -MOST or bounds["max"].as_py() > MOST:
-            return None
-    return numbers

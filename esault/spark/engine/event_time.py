@@ -49,6 +49,11 @@ class Heard(Clock):
         self._heard = True
         super().observe(values)
 
+    def observe_columns(self, values: Any) -> bool:
+        seen = super().observe_columns(values)
+        self._heard = self._heard or seen
+        return seen
+
     def word(self, between: bool = False) -> Any:
         """The watermark, or SILENT: where no rows passed, and `between` rows where it is what it was."""
         if between:

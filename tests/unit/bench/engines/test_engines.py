@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-NAMES = ("word_count", "flight_delays", "tpch_q3", "traffic")
+NAMES = ("word_count", "flight_delays", "tpch_q3", "traffic", "sales")
 
 
 def _made(name, folder, size=0.002):
@@ -31,11 +31,11 @@ def _local(spec, **params):
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_topology_lands_is_what_a_database_answers_and_a_wrong_row_is_named(name, tmp_path):
     from bench.engines.answers import answer, difference, landed
-    from bench.engines.data import FOLDER
+    from bench.engines.data import file_of
 
     data = _made(name, tmp_path)
     right = answer(name, data.folder)
-    report = _local(f"{FOLDER / name}.py", **data.params(tmp_path / "out"))
+    report = _local(f"{file_of(name)}", **data.params(tmp_path / "out"))
     assert sum(report.units[spout].tuples_out for spout in data.spouts) == data.tuples
     found = landed(name, tmp_path / "out")
     count, wrong = difference(right, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -17,6 +18,10 @@ from esault.flow.watermark.timers import Timers
 from esault.routing.ring import INT_MAX, position
 from esault.testing import ManualClock
 from esault.topology.event_time import EventTime
+
+
+def at(value):
+    return value["at"]
 
 
 def clock(of_bolt=False, time=lambda value: value, **options):
@@ -40,6 +45,38 @@ def test_what_is_no_time_moves_nothing(bad):
         made.observe([1])
         made.observe(values)
         assert made.watermark == (3.0 if 3 in values else 1.0)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [3, 9, 4],
+        [0.5, 2.5],
+        [3, None],
+        [math.nan, 2.0],
+        [math.inf, 1.0],
+        ["x", "y"],
+        [True, False],
+        [1, 1 << 60],
+        [7, 99],
+    ],
+    ids=str,
+)
+def test_a_column_of_times_moves_it_as_its_rows_do(times):
+    pa = pytest.importorskip("pyarrow")
+    columns = pa.RecordBatch.from_pydict({"at": times})
+    by_rows, by_column, other = (clock(time=time, ahead=50.0)[0] for time in (itemgetter("at"), itemgetter("at"), at))
+    by_rows.observe(columns.to_pylist())
+    assert by_column.observe_columns(columns) == (times in ([3, 9, 4], [0.5, 2.5], [7, 99]))
+    assert by_column.watermark in (-math.inf, by_rows.watermark)
+    assert not other.observe_columns(columns) and other.watermark == -math.inf
+
+
+def test_all_that_is_seen_of_a_column_of_times_is_the_greatest():
+    pa = pytest.importorskip("pyarrow")
+    made, _ = clock(time=itemgetter("at"), lateness=5.0)
+    assert made.observe_columns(pa.RecordBatch.from_pydict({"at": [7, 9, 8]})) and made.watermark == 4.0
+    assert made.observe_columns(pa.RecordBatch.from_pydict({"at": [7.5]})) and made.watermark == 4.0
 
 
 def test_times_that_raise_move_nothing():

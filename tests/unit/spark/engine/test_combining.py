@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esault import aggregates as agg
+from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
 from esault.topology.aggregates.aggregated import Combine
 from esault.windows import CalendarWindow, SlidingWindow, TumblingWindow
@@ -18,7 +20,8 @@ from esault.windows import CalendarWindow, SlidingWindow, TumblingWindow
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'esault[spark]'")
 
 from esault.spark.engine import combining  # noqa: E402
-from esault.spark.engine.combining import MOST, Combining, is_native  # noqa: E402
+from esault.spark.engine.combining import Combining, is_native  # noqa: E402
+from esault.spark.engine.exact_numbers import MOST  # noqa: E402
 
 LINEAGE = Lineage((0, 0, 0), 0.0)
 ALL = {"n": agg.count(), "sum": agg.sum("n"), "mean": agg.mean("n"), "least": agg.min("n"), "most": agg.max("n")}
@@ -119,6 +122,77 @@ def test_what_is_known_of_each_window_is_what_its_rows_say(batches, kind, most):
     finally:
         combining.MOST_ROWS = before
     assert told(rows, kind, aggregates) == told(as_rows(batches), kind, aggregates)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("abc"), st.floats(-100, 100), SMALL), min_size=1, max_size=30),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(WINDOWS),
+    st.sampled_from([pa.int16(), pa.int64(), pa.float64()]),
+    st.booleans(),
+    st.integers(4, 40),
+)
+def test_columns_of_arrow_are_combined_as_their_rows_are(batches, kind, of, encoded, most):
+    way = Way()
+    before, combining.MOST_ROWS = combining.MOST_ROWS, most
+    try:
+        made = Combining(way, Combine(ALL, kind, itemgetter("at")))  # type: ignore[arg-type]
+        made.restart(0)
+        rows = []
+        for batch in batches:
+            keys, times, numbers = zip(*batch)
+            columns = pa.RecordBatch.from_pydict({"at": times, "n": pa.array(numbers).cast(of)})
+            found = ArrayBatch(pa.array(keys).dictionary_encode() if encoded else pa.array(keys), columns)
+            rows.append(list(zip(*found.rows)))
+            made.push_arrays(LINEAGE, found, None, 0.0)
+        made.flush()
+    finally:
+        combining.MOST_ROWS = before
+    assert told(way.rows, kind) == told(as_rows(rows), kind)
+
+
+def test_columns_of_arrow_are_not_made_rows_of():
+    class Columns(ArrayBatch):
+        @property
+        def rows(self):
+            raise AssertionError("rows were made")
+
+    way = Way()
+    made = Combining(way, Combine(ALL, TumblingWindow(10), itemgetter("at")))  # type: ignore[arg-type]
+    made.push_arrays(
+        LINEAGE,
+        Columns(pa.array(["a", "b", "a"]), pa.RecordBatch.from_pydict({"at": [1, 2, 11], "n": [1, 2, 3]})),
+        None,
+        0.0,
+    )
+    made.flush()
+    assert [(key, at, known[0]) for key, (at, known, _), _ in way.rows] == [("a", 1, 1), ("b", 2, 1), ("a", 11, 1)]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"at": [1, 2], "n": [1, None]},
+        {"at": [1, 2], "n": [True, False]},
+        {"at": [1, 2], "n": [-0.0, 1.0]},
+        {"at": [1, 2], "n": [MOST + 1, 1]},
+        {"at": [1, 2], "other": [1, 2]},
+        {"at": [None, 2], "n": [1, 2]},
+    ],
+    ids=str,
+)
+def test_columns_with_which_arrow_does_not_reckon_as_python_does_go_as_rows(columns):
+    batch = ArrayBatch(pa.array(["a", "b"]), pa.RecordBatch.from_pydict(columns))
+    way, other = Way(), Way()
+    for place, push in ((way, "push_arrays"), (other, "push")):
+        made = Combining(place, Combine({"sum": agg.sum("n")}, TumblingWindow(10), itemgetter("at")))  # type: ignore[arg-type]
+        getattr(made, push)(LINEAGE, *((batch,) if push == "push_arrays" else batch.rows), None, 0.0)
+        made.flush()
+    assert repr(way.rows) == repr(other.rows) and way.rows
 
 
 @pytest.mark.parametrize("kind", WINDOWS[:2], ids=str)  # sliding windows add what they share first
