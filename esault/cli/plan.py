@@ -109,12 +109,12 @@ def command(
     esault plan words.py --report out/report.json --load requests.csv --objective 'p99 < 100 ms'
 
     Each policy, and the fewest sub-units that nothing changes, is simulated several times: with other random numbers,
-    and with tuples that take more and less than was measured.
+    with slow changes, and with tuples that take more and less than was measured.
     """
     from esault.elasticity.objective import LatencyObjective
     from esault.elasticity.scaling import SLACK
     from esault.sim.capacity_plan import CapacityPlanner, Scenario
-    from esault.sim.change_costs import learnt_timing
+    from esault.sim.change_costs import learnt_timing, slowest
     from esault.sim.model import Timing
     from esault.ui.capacity_table import changing, conclusion, measured, plain, table, within_budget
 
@@ -132,19 +132,26 @@ def command(
         wanted = LatencyObjective.parse(objective) if objective else None
         most = slots if bought is None else min(slots, bought - spouts)
         scenario = Scenario(tuple(profiles), offered, length, wanted, most, bought is not None, timing)
-        trying: dict[str, Any] = {"margin": margin, "seeds": range(1, seeds + 1), "mapped": pool.map}
+        trying: dict[str, Any] = {
+            "margin": margin,
+            "slowest": slowest(costs, timing),
+            "seeds": range(1, seeds + 1),
+            "mapped": pool.map,
+        }
         planner = CapacityPlanner(scenario, **trying)
         outcomes = list(_tried(planner, policies or ("auto",)))
         best = None if bought is None else max(outcomes, key=planner.rank)
         enough = None
         if best is not None and not planner.sure(best):
-            enough = CapacityPlanner(replace(scenario, slots=slots, budget=False), **trying).cheapest_fixed(_silent)
+            enough = CapacityPlanner(replace(scenario, slots=slots, budget=False), **trying).cheapest_fixed(
+                lambda text: None
+            )
     hosts = host_slots or processors
     if as_json:
         print(json.dumps([plain(each, spouts, hosts, slot_price) for each in outcomes], allow_nan=False, indent=1))
         return
     print(f"{plan.name}, as in {report}; {told}")
-    print("\n".join([*measured(profiles), changing(timing, len(costs))]))
+    print("\n".join([*measured(profiles), changing(timing, len(costs), sum(1 for each in costs if each.started))]))
     print()
     print("\n".join(table(planner, outcomes, spouts, hosts, slot_price)))
     print()
@@ -164,10 +171,6 @@ def _bought(plan: Plan, budget: Budget, price: float | None) -> int:
         buys = f" buys {counted(allowed, 'sub-unit')}" if budget.hourly else ""
         raise UsageError(f"--budget {budget}{buys}: {plan.name} takes {least} at the least, one for each unit")
     return allowed
-
-
-def _silent(text: str) -> None:
-    pass
 
 
 def _read(plan: Plan, path: Path) -> dict[str, Any]:
@@ -244,7 +247,8 @@ def _offered(
     told = []
     for text in loads:
         spout, path = _of_spout("--load", text, spouts)
-        load = scaled(load_file(path, per=per), peak=peak)
+        # As the file says: so many from then on. A line to the next row would take the edge off each jump.
+        load = scaled(load_file(path, per=per, shape="steps"), peak=peak)
         if seconds is not None and seconds <= 0:
             raise UsageError(f"--seconds {seconds:g} must be above 0")
         length = min(load.seconds, QUARTER) if seconds is None else seconds

@@ -1,17 +1,20 @@
 """Capacity that a load would take: policies and fixed widths, simulated on what units did in a run.
 
-A plan is only as good as what it follows from. So each candidate is tried with several seeds, and with what a tuple takes as it
-was measured, less and more: what holds in all of these is likely to hold.
+A plan is only as good as what it follows from. So each candidate is tried with several seeds, with what a tuple takes as it
+was measured, less and more, and with changes as slow as the slowest: what holds in all of these is likely to hold.
+
+It is one module of over 300 lines: a candidate, its trials and what is said of them are of no use without each other.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from esault.elasticity.estimators.budget_division import Share, divided
 from esault.elasticity.objective import LatencyObjective
@@ -21,7 +24,7 @@ from esault.sim.model import Host, Model, Operator, Source, Timing
 from esault.sim.simulation import Run, simulate
 from esault.sim.unit_profile import BETWEEN, UnitProfile, modelled
 
-__all__ = ["Candidate", "CapacityPlanner", "Outcome", "Scenario", "busiest"]
+__all__ = ["Candidate", "CapacityPlanner", "Outcome", "Scenario", "Variation", "busiest"]
 
 #: seconds of a step of the simulator: the grain of latencies
 STEP = 0.02
@@ -29,6 +32,8 @@ STEP = 0.02
 UTILISATIONS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 #: share that is taken where there is no objective
 USUAL = 0.7
+#: seconds of a policy's window: where in one a load jumps is chance
+WINDOW = 0.25
 #: samples of the rate, by which a peak or the busiest part is found
 SAMPLES = 2000
 
@@ -44,6 +49,16 @@ class Candidate:
         if self.policy != NONE:
             return self.policy
         return "always " + " ".join(f"{name}={width}" for name, width in self.widths.items())
+
+
+class Variation(NamedTuple):
+    """The values by which one trial differs from others."""
+
+    #: what a tuple takes, as a share of what was measured
+    cost: float
+    seed: int
+    #: what changes take, as a share of the scenario's
+    slowness: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -136,13 +151,18 @@ class Scenario:
         """Return the names of the bolts that got something."""
         return [part.name for part in self.operators() if BETWEEN not in part.name]
 
-    def trial(self, candidate: Candidate, cost: float, seed: int) -> Trial:
+    def trial(self, candidate: Candidate, variation: Variation) -> Trial:
         """Simulate one run."""
-        parts = [replace(part, width=candidate.widths.get(part.name, 1)) for part in self.operators(cost)]
+        seed, late = variation.seed, WINDOW * random.Random(variation.seed).random()
+        parts = [replace(part, width=candidate.widths.get(part.name, 1)) for part in self.operators(variation.cost)]
         steps = [part.name for part in parts if BETWEEN in part.name]
-        sources = [Source(each.name, self.loads[each.name]) for each in self.profiles if each.kind == "spout"]
+        sources = [
+            Source(each.name, partial(_begun, self.loads[each.name], late))
+            for each in self.profiles
+            if each.kind == "spout"
+        ]
         hosts, slots = (Host(cores=float(self.slots)),), self.slots + len(steps)
-        model = Model([*sources, *parts], hosts, self.timing, slots)
+        model = Model([*sources, *parts], hosts, self.timing.times(variation.slowness), slots)
         run = simulate(
             model,
             candidate.policy,
@@ -179,7 +199,8 @@ class Scenario:
 class CapacityPlanner:
     """Tries candidates in one scenario.
 
-    `margin`: share by which what a tuple takes may be more, or less; `mapped`: as `map`, may call its function in other processes.
+    `margin`: share by which what a tuple takes may be more, or less; `slowest`: what a slow change takes, as a share of a usual one;
+    `mapped`: as `map`, may call its function in other processes.
     Raises UsageError for what cannot be.
     """
 
@@ -188,6 +209,7 @@ class CapacityPlanner:
         scenario: Scenario,
         *,
         margin: float = 0.25,
+        slowest: float = 1.0,
         seeds: Sequence[int] = (1, 2, 3),
         mapped: Callable[..., Iterable[Any]] = map,
     ) -> None:
@@ -198,9 +220,11 @@ class CapacityPlanner:
             raise UsageError("no bolt processed anything in that run: run it on some input first")
         self.scenario = scenario
         self._mapped = mapped
-        #: (what a tuple takes, as a share of what was measured; seed) of each run that a candidate is tried in
-        self.trials = [(1.0, seed) for seed in seeds]
-        self.trials += [(cost, seeds[0]) for cost in (1.0 / (1.0 + margin), 1.0 + margin) if margin]
+        #: of each run that a candidate is tried in
+        self.trials = [Variation(1.0, seed) for seed in seeds]
+        if slowest > 1.0:
+            self.trials.append(Variation(1.0, seeds[0], slowest))
+        self.trials += [Variation(cost, seeds[0]) for cost in (1.0 / (1.0 + margin), 1.0 + margin) if margin]
 
     def arriving(self) -> dict[str, float]:
         """Return the tuples a second that come to each bolt at the load's peak, as far as its senders keep up."""
@@ -238,7 +262,7 @@ class CapacityPlanner:
             tried.add(str(candidate))
             tell(str(candidate))
             # One run tells most of those that do not.
-            if self.scenario.trial(candidate, *self.trials[-1]).kept:
+            if self.scenario.trial(candidate, self.trials[-1]).kept:
                 outcome = self._tried(candidate)
                 if outcome.safe:
                     return outcome
@@ -268,8 +292,12 @@ class CapacityPlanner:
         return self._tried(Candidate(policy, dict.fromkeys(self.scenario.units, 1)))
 
     def _tried(self, candidate: Candidate) -> Outcome:
-        costs, seeds = zip(*self.trials)
-        return Outcome(candidate, tuple(self._mapped(partial(self.scenario.trial, candidate), costs, seeds)))
+        return Outcome(candidate, tuple(self._mapped(partial(self.scenario.trial, candidate), self.trials)))
+
+
+def _begun(load: Any, late: float, now: float) -> float:
+    """Return the rate of a load that begins so much later."""
+    return float(load.rate(max(0.0, now - late)))
 
 
 def _most(traces: Sequence[Sequence[tuple[float, int]]]) -> int:

@@ -11,10 +11,15 @@ from esault.messages.change_record import ChangeRecord
 from esault.sim.model import Timing
 from esault.value_class import value_class
 
-__all__ = ["ChangeCost", "learnt_timing"]
+__all__ = ["ChangeCost", "learnt_timing", "slowest"]
 
 #: bytes that one change must have moved before the time of a byte is learnt: below, it is lost in the rest
 ENOUGH_BYTES = 1 << 20
+#: below so many growths the slowest of them is no slow one yet
+FEW = 3
+#: what a slow growth takes then, as a share of a usual one: on a host whose processors had other work the same growths took 0.16
+#: to 1.6 s
+UNKNOWN = 4.0
 
 
 @value_class(frozen=True)
@@ -55,9 +60,12 @@ def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
     measured = list(costs)
     found = assumed
     if grown := [each for each in measured if each.started]:
-        # Over all that start, the first one too: where no time is left for it alone, each takes its part.
-        base, more = _line([each.started for each in grown], [each.prepared for each in grown], assumed.start_each)
-        found = replace(found, start=base + more, start_each=more)
+        sizes, times = [each.started for each in grown], [each.prepared for each in grown]
+        first, more = _line([size - 1 for size in sizes], times, assumed.start_each)
+        if not first:
+            # The line leaves no time for the first one: then all of a change take the same.
+            first = more = sum(a * b for a, b in zip(sizes, times)) / sum(a * a for a in sizes)
+        found = replace(found, start=first, start_each=more)
     if shrunk := [each.prepared for each in measured if not each.started]:
         found = replace(found, switch=statistics.median(shrunk))
     if measured:
@@ -72,6 +80,19 @@ def learnt_timing(costs: Iterable[ChangeCost], assumed: Timing) -> Timing:
             speed = 1.0 / of_a_byte if of_a_byte > 0 else assumed.bytes_per_second
             found = replace(found, move=move, bytes_per_second=speed)
     return found
+
+
+def slowest(costs: Iterable[ChangeCost], timing: Timing) -> float:
+    """Return what a slow growth takes, as a share of what `timing` says: by the slowest that was measured, or as far as is known."""
+    grown = [each for each in costs if each.started]
+    if len(grown) < FEW:
+        return max([UNKNOWN, *(_taken(each, timing) for each in grown)])
+    return max(1.0, *(_taken(each, timing) for each in grown))
+
+
+def _taken(cost: ChangeCost, timing: Timing) -> float:
+    usual = timing.preparation(cost.started) + timing.hold(cost.started) + cost.moved_bytes / timing.bytes_per_second
+    return (cost.prepared + cost.held) / usual if usual > 0 else 1.0
 
 
 def _line(xs: Sequence[float], ys: Sequence[float], slope: float) -> tuple[float, float]:

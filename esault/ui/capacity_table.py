@@ -15,6 +15,9 @@ from esault.sim.unit_profile import UnitProfile
 
 __all__ = ["changing", "conclusion", "measured", "plain", "table"]
 
+#: seconds below which the time that keys wait is told as less than that
+SHORTEST = 0.001
+
 
 def measured(profiles: Sequence[UnitProfile]) -> Iterator[str]:
     """Yield a line for each bolt: what a tuple takes there, and how many come and go."""
@@ -31,12 +34,17 @@ def measured(profiles: Sequence[UnitProfile]) -> Iterator[str]:
         )
 
 
-def changing(timing: Timing, changes: int) -> str:
-    """Return a line on what changes take, as learnt from so many."""
+def changing(timing: Timing, changes: int, growths: int) -> str:
+    """Return a line on what changes take, as learnt from so many, of which some were growths."""
     more = f", {_time(timing.start_each)} more for each further one" if timing.start_each else ""
-    where = f"as in {counted(changes, 'change')} of that run" if changes else "assumed: that run had no change"
-    wait = _time(timing.hold(1))
-    return f"  a new sub-unit serves after {_time(timing.start)}{more}; moved keys wait {wait} ({where})"
+    began = f"  a new sub-unit serves after {_time(timing.start)}{more}"
+    wait = _time(timing.hold(1)) if timing.hold(1) >= SHORTEST else f"less than {_time(SHORTEST)}"
+    learnt = f"(as in {counted(changes, 'change')} of that run)"
+    if growths:
+        return f"{began}; moved keys wait {wait} {learnt}"
+    if changes:
+        return f"{began} (assumed: that run started none); moved keys wait {wait} {learnt}"
+    return f"{began}; moved keys wait {wait} (assumed: that run had no change)"
 
 
 def _hosts(outcome: Outcome, spouts: int, slots: int) -> int:
@@ -90,8 +98,10 @@ def _time(seconds: float) -> str:
 
 def conclusion(planner: CapacityPlanner, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield how the candidates were tried, and which of them keeps the objective with the fewest sub-units."""
-    seeds, most = len({seed for _, seed in planner.trials}), max(cost for cost, _ in planner.trials)
-    told = f", and with tuples that take {most - 1:.0%} more, and less by as much" if most > 1 else ""
+    seeds, most = len({each.seed for each in planner.trials}), max(each.cost for each in planner.trials)
+    slow = max(each.slowness for each in planner.trials)
+    told = f", with changes that take {slow:.2g} times as long" if slow > 1 else ""
+    told += f", and with tuples that take {most - 1:.0%} more, and less by as much" if most > 1 else ""
     yield f"Each was simulated {counted(len(planner.trials), 'time')}: with {counted(seeds, 'seed')}{told}."
     if planner.scenario.objective is None:
         yield "Say --objective 'p99 < 100 ms' to see what keeps it."

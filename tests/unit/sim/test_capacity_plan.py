@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from esault.elasticity.objective import LatencyObjective
 from esault.errors import UsageError
-from esault.sim.capacity_plan import Candidate, CapacityPlanner, Outcome, Scenario, Trial, busiest
+from esault.sim.capacity_plan import Candidate, CapacityPlanner, Outcome, Scenario, Trial, Variation, busiest
 from esault.sim.load_shapes import Lines, Steps
 from esault.sim.unit_profile import BETWEEN, UnitProfile, modelled
 
@@ -69,7 +69,7 @@ def test_what_does_not_fit_into_the_slots_is_not_offered():
 
 
 def test_what_falls_behind_keeps_nothing():
-    trial = scenario(rate=2000.0).trial(Candidate("none", {"ask": 1, "count": 1}), 1.0, 1)
+    trial = scenario(rate=2000.0).trial(Candidate("none", {"ask": 1, "count": 1}), Variation(1.0, 1))
     assert not trial.kept and trial.behind > 1
 
 
@@ -92,8 +92,8 @@ def test_trials_go_where_they_are_mapped():
         asked.extend(zip(*values))
         return map(function, *values)
 
-    CapacityPlanner(scenario(), seeds=(1, 2), mapped=mapped).outcome("none")
-    assert asked == [(1.0, 1), (1.0, 2), (0.8, 1), (1.25, 1)]
+    CapacityPlanner(scenario(), slowest=3.0, seeds=(1, 2), mapped=mapped).outcome("none")
+    assert [each for (each,) in asked] == [(1.0, 1, 1.0), (1.0, 2, 1.0), (1.0, 1, 3.0), (0.8, 1, 1.0), (1.25, 1, 1.0)]
 
 
 def test_an_objective_of_one_unit_is_refused():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from esault.messages.change_record import ChangeRecord
 from esault.report import Change, Latency, Report, RootCounts, iso
-from esault.sim.change_costs import ChangeCost, learnt_timing
+from esault.sim.change_costs import UNKNOWN, ChangeCost, learnt_timing, slowest
 from esault.sim.model import Timing
 
 ASSUMED = Timing(start=0.3, start_each=0.05, switch=0.0, move=0.02, bytes_per_second=50e6)
@@ -85,3 +85,21 @@ def test_the_first_newcomer_takes_time_however_steep_the_line_is():
     found = learnt_timing([ChangeCost(7, 0.16, 0.06), ChangeCost(9, 1.02, 0.4)], ASSUMED)
     assert 0 < found.start == found.start_each
     assert 7 * found.start < 9 * found.start < 1.1
+
+
+def test_a_slow_change_is_the_slowest_of_those_that_were_measured():
+    costs = [ChangeCost(1, each, 0.1) for each in (0.2, 0.3, 1.7)]
+    timing = Timing(start=0.4, move=0.05, move_each=0.05)
+    assert slowest(costs, timing) == pytest.approx(1.8 / 0.5)
+    assert slowest([*costs, ChangeCost(0, 99.0, 99.0)], timing) == pytest.approx(1.8 / 0.5)  # what stops starts none
+
+
+def test_of_few_changes_none_is_a_slow_one():
+    assert slowest([], ASSUMED) == slowest([ChangeCost(1, 0.3, 0.02)], ASSUMED) == UNKNOWN
+    assert slowest([ChangeCost(1, 6.0, 0.02)], Timing(start=0.5, move=0.1)) == pytest.approx(6.02 / 0.6)
+
+
+def test_no_change_is_quicker_in_a_slow_run():
+    assert slowest([ChangeCost(1, 0.1, 0.0)] * 3, Timing(start=0.5)) == 1.0
+    assert ASSUMED.times(2.0) == Timing(start=0.6, start_each=0.1, switch=0.0, move=0.04, bytes_per_second=50e6)
+    assert ASSUMED.times(1.0) == ASSUMED

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from esault.elasticity.objective import LatencyObjective
-from esault.sim.capacity_plan import Candidate, Outcome, Trial
+from esault.sim.capacity_plan import Candidate, Outcome, Trial, Variation
+from esault.sim.model import Timing
 from esault.sim.unit_profile import UnitProfile
-from esault.ui.capacity_table import conclusion, measured, plain, table
+from esault.ui.capacity_table import changing, conclusion, measured, plain, table
 
 PROFILES = (
     UnitProfile("lines", "spout", (), 0, 100, 100, 0.0, 1),
@@ -24,7 +25,7 @@ def trial(kept=True, mean=2.0, p99=0.05, most=3, changes=1):
     return Trial(p99, kept, 0, mean, most, changes, 0.0, 0.0)
 
 
-def planner(objective="p99 < 100 ms", trials=((1.0, 1), (1.2, 1), (1.0, 2))):
+def planner(objective="p99 < 100 ms", trials=(Variation(1.0, 1), Variation(1.2, 1), Variation(1.0, 2))):
     read = None if objective is None else LatencyObjective.parse(objective)
     return SimpleNamespace(
         scenario=SimpleNamespace(objective=read, profiles=PROFILES, slots=8, budget=False), trials=trials
@@ -77,7 +78,7 @@ def test_the_one_to_take_keeps_the_objective_in_all_trials_with_the_fewest_sub_u
     ],
 )
 def test_where_none_keeps_it_what_may_help_is_said(objective, said):
-    lines = list(conclusion(planner(objective, ((1.0, 1),)), [AUTO]))
+    lines = list(conclusion(planner(objective, (Variation(1.0, 1),)), [AUTO]))
     assert lines == ["Each was simulated 1 time: with 1 seed.", f"{objective} is kept by none in all of them.", said]
 
 
@@ -98,3 +99,23 @@ def test_as_plain_values_what_is_not_known_is_none(price, cost):
         "cost_an_hour": cost,
     }
     assert [each["p99"] for each in trials] == [None, 0.05]
+
+
+@pytest.mark.parametrize(
+    ("changes", "growths", "said"),
+    [
+        (0, 0, "serves after 300 ms; moved keys wait 20 ms (assumed: that run had no change)"),
+        (
+            2,
+            0,
+            "serves after 300 ms (assumed: that run started none); moved keys wait 20 ms (as in 2 changes of that run)",
+        ),
+        (3, 2, "serves after 300 ms; moved keys wait 20 ms (as in 3 changes of that run)"),
+    ],
+)
+def test_what_was_not_measured_is_said_to_be_assumed(changes, growths, said):
+    assert changing(Timing(), changes, growths) == f"  a new sub-unit {said}"
+
+
+def test_what_is_too_short_to_be_told_is_not_told_as_nothing():
+    assert "moved keys wait less than 1 ms" in changing(Timing(move=0.0), 2, 1)
