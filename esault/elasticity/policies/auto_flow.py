@@ -77,6 +77,9 @@ def lacking(view: RunView, sources: Mapping[str, SourceForecast], units: Mapping
         rate = state.share * sum(rates[s] for s in view.senders.get(name, ()))
         rates[name] = rate * state.cost.selectivity
         n = math.ceil(rate * (state.cost.service or 0.0) / FORESEEN)
+        if state.cost.service is None and name in view.managed:
+            # What it lacks is unknown: it is not left with less than an equal part.
+            n = unit.width + view.free_slots // len(view.managed)
         n = n if unit.plan.max_parallelism is None else min(n, unit.plan.max_parallelism)
         if name in view.managed and n > unit.width:
             found[name] = n - unit.width
