@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from bench.simulation.events import EPOCH
 from bench.simulation.outside import Broken, Paced
-from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.control import Build, DumpThreads, ThreadDump
@@ -112,12 +111,12 @@ class Process:
         if not core.lifecycle.phase.alive:
             return float("inf")
         at = core.next_at
-        if isinstance(core, SpoutSubUnit) and isinstance(core.spout, Paced) and at == core._pace.at:
+        if isinstance(core, SpoutSubUnit) and isinstance(core.spout, Paced) and at == core.pace.at:
             # It would ask its source two hundred times a second, which has nothing before its time.
             at = max(at, min(SubUnit.wake_at(core), core.spout.next_at() + away))
         at -= away
         outputs = core.outputs
-        if outputs.open_hooks or (isinstance(core, AsyncSubUnit) and core.calls.open) or local.messages:
+        if outputs.open_hooks or (core.calls is not None and core.calls.open) or local.messages:
             at = min(at, self._events.now + LOOK_AGAIN)
         return at
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from esault.flow.delivery.ack_server import AckServer
 from esault.flow.sub_unit_factory import sub_unit
-from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.prober import Prober
 from esault.flow.worker.sub_unit import SubUnit
@@ -107,7 +106,7 @@ class LocalSubUnit(_LocalProcess):
             self.leave()
         # What is blocked goes on when another has read, and a call when its answer comes, of which nothing tells this process.
         outputs = core.outputs
-        unseen = outputs.blocked or outputs.open_hooks or (isinstance(core, AsyncSubUnit) and core.calls.open)
+        unseen = outputs.blocked or outputs.open_hooks or (core.calls is not None and core.calls.open)
         self._rests_until = 0.0 if worked or self.messages or unseen else core.next_at
         return happened
 
@@ -117,8 +116,7 @@ class LocalSubUnit(_LocalProcess):
 
     def leave(self) -> None:
         super().leave()
-        if isinstance(self.core, AsyncSubUnit):
-            self.core.abandon()
+        self.core.cancel()
 
 
 class LocalAcker(_LocalProcess):

@@ -64,6 +64,7 @@ class StateWriter:
         #: what is being written
         self.snapshot: Snapshot | FullSnapshot | None = None
         self._file: StateFile | None = None
+        self._held: Callable[[], bool] = lambda: False
         #: names of keys that were processed since the last snapshot; None: all must be written
         self.dirty: set[Name] | None = None
         #: keys in the last base, and keys and pieces that were written since
@@ -96,13 +97,18 @@ class StateWriter:
         else:
             self.snapshot = Snapshot(number, dirty, source, file, self._clock)
 
-    def hand_over(self, snapshot: Snapshot) -> None:
-        """Write this one, whose states another replica takes: there is no file, and its end is not reported."""
-        self.snapshot, self._file = snapshot, None
+    def hand_over(self, snapshot: Snapshot, held: Callable[[], bool]) -> None:
+        """Write this one, whose states another replica takes: there is no file, and its end is not reported.
+
+        `held`: the other cannot take more for now.
+        """
+        self.snapshot, self._file, self._held = snapshot, None, held
 
     def advance(self, seconds: float = SNAPSHOT_TURN) -> None:
         """Write for a moment."""
         assert self.snapshot is not None
+        if self._file is None and self._held():
+            return
         try:
             if not self.snapshot.advance(seconds):
                 self._finish()

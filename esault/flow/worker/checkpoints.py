@@ -41,7 +41,7 @@ class Checkpoints:
         self._lifecycle = lifecycle
         self._reader = reader
         self._outputs = outputs
-        self._snap = snap
+        self.snap = snap
         self._tell = say
         self._wake = wake
         self._prepared: _Handles = {}
@@ -66,7 +66,7 @@ class Checkpoints:
         self._last = number
         self.in_flight = self._unsaid = self.writing = None
         try:
-            self._snap(number, sure)
+            self.snap(number, sure)
         except CheckpointError as error:
             self.not_snapped(number, error)
         self._reader.release()

@@ -49,7 +49,7 @@ class Ending:
         self._acks = acks
         self._outputs = outputs
         self._watermarks = watermarks
-        self._take_steps = take_steps
+        self.take_steps = take_steps
         self._tracked = tracked
         self._clock = clock
         self._say = say
@@ -73,7 +73,7 @@ class Ending:
             # Rows that were carried here by a change may still wait, for a call of their key or by a rate: finish comes behind them.
             if self._moving or self._reader.unfinished or (self._tracked and not self._roots.credit):
                 return False
-            worked, over = self._take_steps(self._steps)
+            worked, over = self.take_steps(self._steps)
             if over and not self.open_calls:
                 self._lifecycle.on(Event.ELEMENTS_FINISHED)
                 return True

@@ -122,6 +122,11 @@ class Lifecycle:
         #: its elements were finished: in this run, or before the checkpoint that it began with
         self.elements_finished = elements_finished
 
+    @property
+    def over(self) -> bool:
+        """True from when elements are being finished: user code is called for nothing else any more."""
+        return self.phase is Phase.FINISHING or self.elements_finished
+
     def on(self, event: Event) -> Phase:
         """Go where the table leads. Raises EsaultError for an event that the phase does not know."""
         try:

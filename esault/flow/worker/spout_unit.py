@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from esault.flow.operators.user_error import UserError
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.phase import Phase
+from esault.flow.worker.rate_cap import RateLimit
 from esault.flow.worker.read_pace import ReadPace
 from esault.flow.worker.spout_reader import SpoutReader
 from esault.flow.worker.sub_unit import SubUnit
@@ -18,23 +19,28 @@ from esault.payload.column import is_array
 from esault.topology.plan import UnitPlan
 from esault.topology.spout import EndOfStream, Spout
 
+if TYPE_CHECKING:
+    from esault.flow.worker.source_splits import SourceSplits
+
 __all__ = ["SpoutSubUnit"]
 
 
 class SpoutSubUnit(SubUnit):
     """A sub-unit of a spout: it reads from the user's spout; each read is a root."""
 
-    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
+    def __init__(
+        self, build: Build, plan: UnitPlan, environment: Environment, splits: type[SourceSplits] | None
+    ) -> None:
         super().__init__(build, plan, environment)
-        self._spout = SpoutReader(plan, self.context, self.emitter, self.outputs.splits)
-        seekable = self._spout.seekable
+        self.handlers |= {Drain: [self._on_drain], ReleaseSlices: [self._on_release]}
+        self.reading = SpoutReader(plan, self.context, self.emitter, self.outputs.splits)
         #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
-        self._source: int | str = build.source if seekable and build.source else build.incarnation
+        self.source: int | str = build.source if self.reading.seekable and build.source else build.incarnation
         #: rows that must have been read before a drain ends the reading
         self._drain_at = 0
         #: a drain waits until the spout has given what it had taken from outside
         self._emptying = False
-        self._windows = self._spout.windows
+        self._windows = self.reading.windows
         self._micro_batch: MicroBatch | None = None
         #: the source has given all that it has
         self.exhausted = False
@@ -42,13 +48,13 @@ class SpoutSubUnit(SubUnit):
         self.halted = False
         #: its slices have been released
         self._released = False
-        self._pace = ReadPace()
+        self.pace = ReadPace()
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
         self._ended_before = self.lifecycle.elements_finished
-        self._told: Any = None
-        self._exactly = build.settings.delivery == "eo"
+        self.told: Any = None
+        self.exactly = build.settings.delivery == "eo"
         #: where the cuts of checkpoints went that are not known to be complete
-        self._cuts: dict[int, Any] = {}
+        self.cuts: dict[int, Any] = {}
         #: when the window was found closed or a receiver full, and for how long it has been so before
         self._closed_at: float | None = None
         #: the last read gave nothing, for the source waits until what it gave is durable
@@ -56,21 +62,24 @@ class SpoutSubUnit(SubUnit):
         #: rows of the last root
         self._last_rows = 0
         self._backpressured = 0.0
+        self.rate_limit = RateLimit(lambda: self.reading.rows)
+        #: of a source that is read in splits
+        self.splits = None if splits is None else splits(self)
         if build.position is not None:
             position, rows, *times = self.codec.unpack(build.position)
-            self.roots.committed = self._told = (position, rows)
+            self.roots.committed = self.told = (position, rows)
             if times:
                 self.outputs.begin_at(times[0])
-            self._spout.seek(position, rows)
+            self.reading.seek(position, rows)
 
     @property
     def spout(self) -> Spout[Any, Any]:
         """The user's spout, or what stands for it."""
-        return self._spout.spout
+        return self.reading.spout
 
     def _work(self, now: float) -> bool:
         roots = self.roots
-        if self._tracked and roots.overdue and roots.replay_one(now):
+        if self.tracked and roots.overdue and roots.replay_one(now):
             return True
         if self.halted:
             return False
@@ -78,9 +87,9 @@ class SpoutSubUnit(SubUnit):
             if self.lifecycle.phase is Phase.RUNNING and not roots.open_count:
                 self.ending.input_ended()
             return False
-        if now < self._pace.at:
+        if now < self.pace.at:
             return False
-        if self._tracked and not roots.credit:
+        if self.tracked and not roots.credit:
             self._blocked(now)
             return False
         if self._closed_at is not None:
@@ -96,7 +105,7 @@ class SpoutSubUnit(SubUnit):
             if not limit:
                 return False
         try:
-            read = self._spout.read(limit)
+            read = self.reading.read(limit)
         except EndOfStream:
             self.exhausted = True
             return True
@@ -104,8 +113,8 @@ class SpoutSubUnit(SubUnit):
             if self._emptying:
                 self.exhausted = True
                 return True
-            self._pace.nothing(now, self._spout.next_due())
-            self._held_back = self.watermarks is not None and self._spout.held_back()
+            self.pace.nothing(now, self.reading.next_due())
+            self._held_back = self.watermarks is not None and self.reading.held_back()
             return False
         keys, values = read
         self._last_rows = len(keys)
@@ -114,28 +123,28 @@ class SpoutSubUnit(SubUnit):
         ids = None
         if self.plan.wants_id:
             # What overtakes others keeps the name that it has by its place of arrival.
-            first = self._spout.rows if self._windows is None else self._windows.first()
-            named = self._spout.row_ids(len(keys))
-            ids = [f"{self._source}:{i}" for i in (range(first, first + len(keys)) if named is None else named)]
+            first = self.reading.rows if self._windows is None else self._windows.first()
+            named = self.reading.row_ids(len(keys))
+            ids = [f"{self.source}:{i}" for i in (range(first, first + len(keys)) if named is None else named)]
         if self._ended_before:
             self._tell_grown()
-        self._spout.rows += len(keys)
-        position = self._spout.place()
-        due = self._spout.call(self._spout.spout.due, "due")
+        self.reading.rows += len(keys)
+        position = self.reading.place()
+        due = self.reading.call(self.reading.spout.due, "due")
         done = self.clock()
         pending = roots.pending
         roots.open([("", keys, values, ids)], now if due is None else due, position, done)
         after = self.clock()
         if roots.pending == pending:
             roots.size.at_once(after - now, len(keys))
-        self._pace.some(now, len(keys), limit, self._spout.next_due())
+        self.pace.some(now, len(keys), limit, self.reading.next_due())
         self.metrics.busy += after - now
         if self.metrics.leaf:
             self.metrics.durations.end_to_end.record(after - (now if due is None else due), len(keys))
         return True
 
     def _blocked(self, now: float) -> None:
-        if self._closed_at is None and now >= self._pace.at:  # else it rests anyway
+        if self._closed_at is None and now >= self.pace.at:  # else it rests anyway
             self._closed_at = now
             if self.outputs.splits is not None:
                 self.outputs.splits.hold(now)
@@ -153,9 +162,9 @@ class SpoutSubUnit(SubUnit):
         assert self._windows is not None
         if not self.lifecycle.phase.works or self.halted or self.lifecycle.phase is Phase.FINISHED:
             return
-        if self.draining and self._spout.rows >= self._drain_at:
+        if self.draining and self.reading.rows >= self._drain_at:
             self._windows.drain()
-        self._spout.call(self._windows.collect, "read")
+        self.reading.call(self._windows.collect, "read")
 
     def _tell_window(self) -> None:
         """Report at once what has become of released slices."""
@@ -167,13 +176,13 @@ class SpoutSubUnit(SubUnit):
         if self._windows is None:
             return None
         window, slices = self._windows.closed() or (-1, ())
-        return MicroBatch(window, slices, self._windows.emitting() or (self._tracked and self.roots.pending > 0))
+        return MicroBatch(window, slices, self._windows.emitting() or (self.tracked and self.roots.pending > 0))
 
     def _on_release(self, message: ReleaseSlices) -> None:
         if self._windows is not None:
             self._released = True
             self._windows.release(message.window, message.slices)
-            self._pace.at = 0.0
+            self.pace.at = 0.0
 
     def _turn(self) -> bool:
         if self._windows is not None:
@@ -181,91 +190,85 @@ class SpoutSubUnit(SubUnit):
         worked = super()._turn()
         if self._released:
             self._tell_window()
-        committed = self._told if self._exactly else self.roots.committed
-        if committed is not self._told:
-            self._told = committed
-            self._spout.commit(None if committed is None else committed[0])
+        committed = self.told if self.exactly else self.roots.committed
+        if committed is not self.told:
+            self.told = committed
+            self.reading.commit(None if committed is None else committed[0])
         return worked
-
-    @property
-    def _worked_off(self) -> int:
-        return self._spout.rows
 
     def _on_drain(self, message: Drain) -> None:
         self.draining = True
-        self._drain_at = message.read if self._spout.seekable else 0
+        self._drain_at = message.read if self.reading.seekable else 0
         if not self.exhausted and self.lifecycle.phase.works:
             try:
-                self._emptying = self._spout.halt()
+                self._emptying = self.reading.halt()
             except UserError as error:
-                self._fail(str(error), error)
-            self._pace.at = 0.0
+                self.fail(str(error), error)
+            self.pace.at = 0.0
 
     @property
     def _drained(self) -> bool:
+        if self.splits is not None:
+            return self.draining and self.splits.drained
         # What collects windows ends by itself, when what it has collected has gone out.
-        return self.draining and self._spout.rows >= self._drain_at and self._windows is None and not self._emptying
+        return self.draining and self.reading.rows >= self._drain_at and self._windows is None and not self._emptying
 
     def _on_checkpoint(self, message: Checkpoint) -> None:
         if message.last and not self.halted:
             self.halted = True
             try:
-                self._spout.put_aside()
+                self.reading.put_aside()
             except UserError as error:
-                self._fail(str(error), error)
+                self.fail(str(error), error)
         super()._on_checkpoint(message)
 
     def _snap(self, number: int, sure: bool) -> None:
         # What was read last stands before the cut: its frames went out before.
-        self._spout.settle()
-        cut = self._spout.place() if self._spout.seekable else None
+        self.reading.settle()
+        cut = self.reading.place() if self.reading.seekable else None
         if cut is None:
             self.checkpoints.snapped(number)
             return
-        self._cuts[number] = cut[0]
+        self.cuts[number] = cut[0]
         times = self.outputs.times()
         self.checkpoints.snapped(number, position=self.codec.pack_value((*cut, times) if times else cut))
 
     def _on_completed(self, message: Completed) -> None:
         super()._on_completed(message)
-        for number in sorted(n for n in self._cuts if n <= message.number):
-            position = self._cuts.pop(number)
+        for number in sorted(n for n in self.cuts if n <= message.number):
+            position = self.cuts.pop(number)
             if number == message.number and self.lifecycle.phase is not Phase.FAILED:
                 try:
-                    self._spout.commit(position)
+                    self.reading.commit(position)
                 except UserError as error:
-                    self._fail(str(error), error)
-
-    _HANDLERS: ClassVar[dict[type, str]] = {
-        **SubUnit._HANDLERS,
-        Drain: "_on_drain",
-        ReleaseSlices: "_on_release",
-    }
+                    self.fail(str(error), error)
 
     def wake_at(self) -> float:
         at = super().wake_at()
         done = self.halted or self.exhausted or self._drained
+        if self.splits is not None:
+            at = min(at, self.splits.wake_at())
         # Blocked, it is woken when there is room.
         if self.lifecycle.phase.works and not done and self.roots.credit and not self.outputs.blocked:
-            at = min(at, self.rate_limit.wake_at(self._pace.at))
+            at = min(at, self.rate_limit.wake_at(self.pace.at))
         return at
 
     def _tell_watermark(self, now: float) -> None:
         assert self.watermarks is not None
-        quiet = self._pace.resting and self._closed_at is None and not self._held_back
+        quiet = self.pace.resting and self._closed_at is None and not self._held_back
         # What a source has given may come again until it is done.
         self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count, self.roots.held)
 
     def _close_objects(self) -> None:
         try:
-            self._spout.ask()  # how it stands in the end
+            self.reading.ask()  # how it stands in the end
         except UserError as error:
-            self._fail(str(error), error)
-        self._spout.close()
+            self.fail(str(error), error)
+        self.reading.close()
 
-    def _fail(self, text: str, error: BaseException | None = None) -> None:
-        super()._fail(text, error)
-        self._spout.give_up()
+    def fail(self, text: str, error: BaseException | None = None) -> None:
+        super().fail(text, error)
+        self.reading.give_up()
 
     def _next_report(self, now: float) -> float:
         # At round times, which are those at which windows of policies end: what is read between two reports and divided among two windows
@@ -273,16 +276,12 @@ class SpoutSubUnit(SubUnit):
         every = self.settings.status_every
         return (now // every + 1) * every
 
-    def _safe_position(self) -> bytes | None:
-        """Return the position before which all is durable, packed."""
-        if not self._spout.seekable or self.roots.committed is None:
-            return None
-        return self.codec.pack_value(self.roots.committed)
-
     def status(self) -> Status:
-        progress, lag, skipped = self._spout.ask()
+        progress, lag, skipped = self.reading.ask()
         status = super().status()
-        position = self._safe_position()
+        position = None  # before it all is durable
+        if self.reading.seekable and self.roots.committed is not None and self.splits is None:
+            position = self.codec.pack_value(self.roots.committed)
         backpressured = self._backpressured
         if self._closed_at is not None and not self.exhausted:
             backpressured += self.clock() - self._closed_at
@@ -291,8 +290,9 @@ class SpoutSubUnit(SubUnit):
             status,
             rows=rows,
             position=position,
-            read=self._spout.rows,
+            read=self.reading.rows,
             progress=progress,
             lag=lag,
             micro_batch=self._window_now(),
+            splits=() if self.splits is None or self.exactly else self.splits.safe(),
         )

@@ -13,13 +13,15 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from esault.errors import EsaultError
 from esault.flow.channel.lineage import Lineage
 from esault.flow.delivery.replica_acks import acks_and_roots
 from esault.flow.delivery.roots import Payload
 from esault.flow.operators.batch_emitter import emitter
+from esault.flow.operators.calls import Calls
+from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.user_error import failure_text, is_transient, pack_cause
 from esault.flow.send.outputs import Outputs
 from esault.flow.worker.checkpoints import Checkpoints
@@ -78,18 +80,38 @@ class SubUnit:
     def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
         self.incarnation = build.incarnation
         self.plan = plan
+        #: control message -> what takes it, in order; a part may stand before, behind or in place of another
+        self.handlers: dict[type, list[Callable[[Any], None]]] = {
+            Add: [self._on_add],
+            Gone: [self._on_gone],
+            Connect: [self._on_connect],
+            Table: [self._on_table],
+            AckRouting: [self._on_ack_routing],
+            Start: [self._on_start],
+            Grace: [self._on_grace],
+            Finish: [self._on_finish],
+            Leave: [self._on_leave],
+            Stop: [self._on_stop],
+            Checkpoint: [self._on_checkpoint],
+            Abandon: [self._on_abandon],
+            Completed: [self._on_completed],
+            Throttle: [self._on_throttle],
+            SendAgain: [self._on_send_again],
+        }
+        #: steps of the loop that a part may stand around
+        self.take_turn, self.work, self.cut = self._turn, self._work, self._cut
         self.settings = build.settings
         clock = self.clock = environment.clock
         wire = environment.wire
-        self._tracked = build.settings.delivery is not Delivery.NONE
+        self.tracked = build.settings.delivery is not Delivery.NONE
         random64 = random.Random(environment.seed).getrandbits
-        self._random: Callable[[], int] = lambda: random64(64) or 1  # 0 stands for "not acked"
+        self.random: Callable[[], int] = lambda: random64(64) or 1  # 0 stands for "not acked"
         self.codec = Codec()
         self.context = context_of(build, plan, environment)
         #: messages to the unit, in order
         self.outbox: deque[Any] = deque()
         say = self.outbox.append
-        self.acks, self.roots = acks_and_roots(plan.tracks_replicas, build, self.codec, wire, self._emit_payload, clock)
+        self.acks, self.roots = acks_and_roots(plan.tracks_replicas, build, self.codec, wire, self.emit_payload, clock)
         self.emitter = emitter(plan, build.settings, self.codec)
         self.outputs = Outputs(
             build,
@@ -99,7 +121,7 @@ class SubUnit:
             self.codec,
             self.acks,
             environment.dead_letters,
-            self._random,
+            self.random,
             clock,
             environment.background,
             environment.wake,
@@ -127,11 +149,14 @@ class SubUnit:
             self.outputs,
             self.watermarks,
             self._take_steps,
-            self._tracked,
+            self.tracked,
             clock,
             say,
         )
-        self.rate_limit = RateLimit(lambda: self._worked_off)
+        #: calls of user code that wait, of bolts whose `process` is async, and what they wait in
+        self.calls: Calls | None = None
+        self.loop: EventLoop | None = None
+        self.rate_limit = RateLimit(lambda: self.metrics.tuples_in)
         #: told (unit, stream, keys, values) of all that is emitted; for tests
         self.observer: Callable[[str, str, Any, Any], None] | None = None
         #: a change has taken the ranges: no sender will come any more
@@ -152,7 +177,7 @@ class SubUnit:
         )
         now = clock()
         report_at = now + build.settings.status_every
-        self.upkeep = Upkeep(self.acks, self.roots, self._tracked, now, report_at, self._report, self._stalled)
+        self.upkeep = Upkeep(self.acks, self.roots, self.tracked, now, report_at, self._report, self._stalled)
 
     # what others look at -----------------------------------------------------------------------
 
@@ -181,10 +206,11 @@ class SubUnit:
 
     def handle(self, message: Any) -> None:
         """Take a control message. Raises EsaultError for one that no sub-unit knows."""
-        handler = self._HANDLERS.get(type(message))  # by name, so that a subclass can take part
-        if handler is None:
+        handlers = self.handlers.get(type(message))
+        if handlers is None:
             raise EsaultError(f"sub-unit {self.incarnation} of {self.plan.name!r} got an unknown message: {message!r}")
-        getattr(self, handler)(message)
+        for handler in handlers:
+            handler(message)
 
     def _on_add(self, message: Add) -> None:
         for sender, number in message.senders:
@@ -248,7 +274,7 @@ class SubUnit:
         try:
             self.checkpoints.complete(message.number)
         except Exception as error:
-            self._fail(failure_text(self.plan.name, error), error)
+            self.fail(failure_text(self.plan.name, error), error)
 
     def _on_throttle(self, message: Throttle) -> None:
         self.rate_limit.change(message.rate, message.seconds, self.clock())
@@ -257,32 +283,9 @@ class SubUnit:
         running = self.lifecycle.phase is Phase.RUNNING and not self.leaving
         self.sending_again.begin(message, "" if running else "the unit that it goes out from has ended, or is ending")
 
-    @property
-    def _worked_off(self) -> int:
-        """Tuples that a rate limit counts, so far."""
-        return self.metrics.tuples_in
-
-    _HANDLERS: ClassVar[dict[type, str]] = {
-        Add: "_on_add",
-        Gone: "_on_gone",
-        Connect: "_on_connect",
-        Table: "_on_table",
-        AckRouting: "_on_ack_routing",
-        Start: "_on_start",
-        Grace: "_on_grace",
-        Finish: "_on_finish",
-        Leave: "_on_leave",
-        Stop: "_on_stop",
-        Checkpoint: "_on_checkpoint",
-        Abandon: "_on_abandon",
-        Completed: "_on_completed",
-        Throttle: "_on_throttle",
-        SendAgain: "_on_send_again",
-    }
-
     # emitting ----------------------------------------------------------------------------------
 
-    def _emit_payload(self, lineage: Lineage, payload: Payload) -> None:
+    def emit_payload(self, lineage: Lineage, payload: Payload) -> None:
         now = self.clock()
         for stream, keys, values, ids in payload:
             self.metrics.tuples_out += len(keys)
@@ -290,7 +293,7 @@ class SubUnit:
                 self.observer(self.plan.name, stream, keys, values)
             self.outputs.push_columns(stream, lineage, keys, values, ids, now)
 
-    def _emit_own(self, now: float) -> None:
+    def emit_own(self, now: float) -> None:
         """Emit what stands in the emitter as a root of the sub-unit's own."""
         payload = self.emitter.pop_emitted(self.plan.wants_id)
         if payload:
@@ -306,9 +309,9 @@ class SubUnit:
         if not self.lifecycle.phase.alive:
             return False
         try:
-            return self._turn()
+            return self.take_turn()
         except Exception as error:
-            self._fail(failure_text(self.plan.name, error), error)
+            self.fail(failure_text(self.plan.name, error), error)
             return False
 
     def _turn(self) -> bool:
@@ -323,7 +326,7 @@ class SubUnit:
         if not clear:
             self._blocked(now)
         elif self.lifecycle.phase.works:
-            worked = self._work(now) or self.ending.advance()
+            worked = self.work(now) or self.ending.advance()
             if self.probes.waiting:
                 self.probes.through(self.reader.taken, not self.reader.unfinished)
         now = self.clock()
@@ -390,8 +393,8 @@ class SubUnit:
         reader = self.reader
         if now >= reader.aligned_by and not reader.unaligned and self._may_wait:
             reader.unaligned = True
-        if reader.cut_is_complete and (self._quiet or (reader.unaligned and self._settled)):
-            self._cut(now)
+        if reader.cut_is_complete and (self._quiet or (reader.unaligned and self.settled)):
+            self.cut(now)
 
     @property
     def _may_wait(self) -> bool:
@@ -399,7 +402,7 @@ class SubUnit:
         return False
 
     @property
-    def _settled(self) -> bool:
+    def settled(self) -> bool:
         """True when nothing is under way but what waits in the inbox."""
         return True
 
@@ -434,11 +437,11 @@ class SubUnit:
         over = False
         while not over and self.emitter.rows() < OWN_ROOT_ROWS:
             over = next(steps, steps) is steps
-        self._emit_own(self.clock())
+        self.emit_own(self.clock())
         return True, over
 
     def _stop(self, at_once: bool) -> None:
-        self.ending.stop(at_once, self._close_all, self._fail, self.status)
+        self.ending.stop(at_once, self._close_all, self.fail, self.status)
 
     def _close_all(self) -> None:
         self._close_objects()
@@ -447,16 +450,21 @@ class SubUnit:
     def _close_objects(self) -> None:
         """Call `close` on the user's objects."""
 
+    def cancel(self) -> None:
+        """Give up calls of user code that wait."""
+
     def close(self) -> None:
         """Give up all links; one that leaves while the others go on sees its last frames delivered."""
+        self.cancel()
         self.probes.close()
         self.outputs.close()
         self.acks.close(deliver=self.leaving)
 
-    def _fail(self, text: str, error: BaseException | None = None) -> None:
+    def fail(self, text: str, error: BaseException | None = None) -> None:
         self.lifecycle.on(Event.FAIL)
         cause = b"" if error is None else pack_cause(error)
         self.outbox.append(Failed(self.incarnation, self.plan.name, text, cause, transient=is_transient(error)))
+        self.cancel()
 
     # reporting ---------------------------------------------------------------------------------
 

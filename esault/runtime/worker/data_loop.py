@@ -20,7 +20,6 @@ from esault.errors import CheckpointError, EsaultError
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
-from esault.flow.worker.async_unit import AsyncSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.garbage import settle_garbage
 from esault.flow.worker.spout_unit import SpoutSubUnit
@@ -222,7 +221,7 @@ class SubUnitLoop(DataLoop):
         settle_garbage()  # what was built lives as long as the process
         inlets.watch(self._waker.fileno())
         inlets.watch(wire.fileno())
-        if isinstance(core, AsyncSubUnit):
+        if core.loop is not None:
             inlets.watch(core.loop.fileno())
         self.say(*core.outbox)  # what is to be said of the state comes before the run begins
         core.outbox.clear()

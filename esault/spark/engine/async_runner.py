@@ -17,7 +17,7 @@ from esault.flow.operators.async_operator import AsyncOperator
 from esault.flow.operators.call_emitter import CallEmitter
 from esault.flow.operators.calls import Call, Calls
 from esault.flow.operators.operator import Operator
-from esault.flow.worker.async_unit import CLOSE_SECONDS, LONGEST_STEP, LOOK_AHEAD
+from esault.flow.worker.async_processing import CLOSE_SECONDS, LONGEST_STEP, LOOK_AHEAD
 from esault.payload.column import plain
 from esault.spark.engine.runner import Runner
 

@@ -76,8 +76,8 @@ def test_calls_of_one_key_follow_one_another_within_a_turn():
     local = LocalRuntime(small.through(rows, Seen))
     took: list = []
     core = core_of(local)
-    take = core._take_results
-    core._take_results = lambda now: took.append(len(core.operator.ended)) or take(now)
+    take = core.processing._take_results
+    core.processing._take_results = lambda now: took.append(len(core.operator.ended)) or take(now)
     local.run_until_drained()
     # In order, and what one has set in its context is not seen by the next.
     assert local.emitted("worker") == [("k", (i, None)) for i in range(3000)]

@@ -65,7 +65,7 @@ def throttle(local, unit, rate, seconds):
     local.throttle(unit, rate, seconds)
     while not all(core.rate_limit.cap for core in cores(local, unit)):
         assert local.step()
-    return sum(core._worked_off for core in cores(local, unit))
+    return sum(core.rate_limit._done() for core in cores(local, unit))
 
 
 def test_a_bolt_processes_so_many_a_second_and_then_as_many_as_it_can():

@@ -14,7 +14,7 @@ from test_checkpoints import CODEC, read, states, walk
 from test_overload_with_checkpoints import Flood
 
 from esault import Bolt, Topology, broadcast, by_key, shuffle, single
-from esault.flow.worker.async_unit import AsyncSubUnit
+from esault.flow.worker.async_processing import AsyncProcessing
 from esault.flow.worker.phase import Phase
 from esault.messages.settings import Settings
 from esault.state.state_dir import StateDir
@@ -133,12 +133,13 @@ def test_a_unit_that_stays_aligned_waits_for_its_mark_without_turns():
 
 def test_rows_that_were_carried_to_a_unit_that_ends_are_processed_before_its_cut():
     """An async unit begins no call where a cut is to be made; but one that is being finished is cut behind its end."""
-    unit = SimpleNamespace(
+    bolt = SimpleNamespace(
         reader=SimpleNamespace(unaligned=True, cut_is_complete=True), lifecycle=SimpleNamespace(phase=Phase.RUNNING)
     )
-    pausing = vars(AsyncSubUnit)["_pausing"].fget
+    unit = SimpleNamespace(_bolt=bolt)
+    pausing = vars(AsyncProcessing)["_pausing"].fget
     assert pausing(unit)
-    unit.lifecycle.phase = Phase.FINISHING
+    bolt.lifecycle.phase = Phase.FINISHING
     assert not pausing(unit)
 
 

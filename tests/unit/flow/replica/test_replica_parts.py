@@ -148,7 +148,7 @@ def test_state_goes_to_another_copy_as_it_was_where_the_marks_stood(bench):
     assert it.core.metrics.tuples_in == 3
     it.frame(GOT, 50, (4, sent[STATE][1]))
     it.turns()
-    assert it.core._copying is None
+    assert it.core.replica.copying is None
     assert it.said() == []  # its marks are not those of checkpoints
 
 

@@ -1,4 +1,4 @@
-"""The sub-unit of a bolt with `async def process`: many tuples wait side by side, and the data loop for none of them.
+"""Processing of bolts with `async def process`: many tuples wait side by side, and the data loop for none of them.
 
 It is one module of over 300 lines: a call is begun, recalled, cancelled and sent on by one account of open batches.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -21,12 +22,12 @@ from esault.flow.operators.operator import Operator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.phase import Event, Phase
+from esault.flow.worker.rate_cap import RateLimit
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
 from esault.messages.change import HandOverRanges
-from esault.messages.control import Build, Stop
-from esault.topology.plan import UnitPlan
+from esault.messages.control import Stop
 
-__all__ = ["AsyncSubUnit"]
+__all__ = ["AsyncProcessing"]
 
 #: seconds that calls may run before control, changes and sockets are looked at
 LONGEST_STEP = 0.005
@@ -51,21 +52,21 @@ class _OpenBatch:
         self.number = number
 
 
-class AsyncSubUnit(BoltSubUnit):
-    """A sub-unit whose turn begins calls, steps the event loop, and sends on what ended calls emitted, by batch.
+class AsyncProcessing:
+    """Processing by calls side by side: a turn begins some, steps the event loop, and sends on what ended calls emitted, by batch.
 
     The step runs what is ready and never waits: the data loop's poll does, for frames, control, timers and answers.
     """
 
-    emitter: CallEmitter
-    operator: AsyncOperator
-
-    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
-        assert plan.concurrency is not None
+    def __init__(self, bolt: BoltSubUnit, environment: Environment) -> None:
+        plan = bolt.plan
+        assert plan.concurrency is not None and isinstance(bolt.emitter, CallEmitter)
         if environment.event_loop is None:
             raise EsaultError(f"unit {plan.name!r} is async, and there is no event loop for it here")
-        self.loop = environment.event_loop(environment.clock)
-        self.calls = Calls(plan.concurrency)
+        self._bolt, self._emitter = bolt, bolt.emitter
+        self._loop = bolt.loop = environment.event_loop(environment.clock)
+        self.calls = bolt.calls = bolt.ending.open_calls = Calls(plan.concurrency)
+        bolt.ending.take_steps = self._take_steps
         self._batches: deque[_OpenBatch] = deque()
         #: tuples whose calls have begun, and up to when `busy` was counted
         self._begun = 0
@@ -78,68 +79,81 @@ class AsyncSubUnit(BoltSubUnit):
         self._follows = False
         #: nothing is ready: what is open has to be waited for
         self._waits = False
-        super().__init__(build, plan, environment)
-        self.reader.open_batches = self._batches
-        self.ending.open_calls = self.calls
-        self.metrics.open_busy = self._open_busy
+        bolt.reader.open_batches = self._batches
+        bolt.metrics.open_busy = self._open_busy
+        bolt.rate_limit = RateLimit(lambda: self._begun)
+        self._turn, bolt.take_turn = bolt.take_turn, self.turn
+        bolt.handlers[HandOverRanges].insert(0, lambda message: self._recall())
+        self._stop, bolt.handlers[Stop] = bolt.handlers[Stop][0], [self._on_stop]
 
-    def _make(self, environment: Environment) -> Operator:
-        made = super()._make(environment)
-        assert isinstance(made, AsyncOperator)
-        made.attach(self.calls, self.loop)
-        made.on_end = self._follow
-        return made
+    def prepare(self, operator: Operator) -> None:
+        """Have its calls counted, and run in the loop."""
+        assert isinstance(operator, AsyncOperator)
+        operator.attach(self.calls, self._loop)
+        operator.on_end = self._follow
+
+    @cached_property
+    def operator(self) -> AsyncOperator:
+        """Return that of the sub-unit."""
+        assert isinstance(self._bolt.operator, AsyncOperator)
+        return self._bolt.operator
 
     # the loop ----------------------------------------------------------------------------------
 
     def turn(self) -> bool:
+        """Step the loop, and take a turn as any bolt does; one that stops only waits for what closes."""
         if self._stop_by is not None:
-            more = self.loop.step(LONGEST_STEP)
+            more = self._loop.step(LONGEST_STEP)
             if not self.operator.closing:
                 self.operator.close_shared()  # behind the objects, which may use it to the last
-            if not self.operator.closing or self.clock() >= self._stop_by:
+            if not self.operator.closing or self._bolt.clock() >= self._stop_by:
                 self._stop_by = None
-                self._stop(at_once=False)
+                self._stop(Stop())
             return more
-        return super().turn()
-
-    def _turn(self) -> bool:
         # Also while nothing can be sent: timers and answers of calls that are open must not wait for that.
         more = self._step()
         self._waits = False
-        worked = super()._turn()
+        # A checkpoint that may hold what waits waits for the calls that are open, and for no more.
+        if self.calls.rows and self._pausing:
+            self._recall()
+        worked = self._turn()
         return more or (worked and not (self._waits and self._at_rest))
 
     @property
     def _at_rest(self) -> bool:
         """Return whether results that were taken leave nothing to be done at once by what looks at them in a turn."""
-        looked_at = self.watermarks is not None or self.reader.alignment.number is not None or self.changes.active
-        return not (looked_at or self.acks) and self.lifecycle.phase is Phase.RUNNING
+        looked_at = (
+            self._bolt.watermarks is not None
+            or self._bolt.reader.alignment.number is not None
+            or self._bolt.changes.active
+        )
+        return not (looked_at or self._bolt.acks) and self._bolt.lifecycle.phase is Phase.RUNNING
 
     def _step(self) -> bool:
         """Run what is ready, and calls behind it while nothing stands against that; whether there may be more at once."""
-        self._count_busy(self.clock())
-        free = self.rate_limit.cap is None and not self._pausing and self.lifecycle.phase.works
-        self._follows = free and not self.outputs.blocked
-        more = self.loop.step(LONGEST_STEP)
+        self._count_busy(self._bolt.clock())
+        free = self._bolt.rate_limit.cap is None and not self._pausing and self._bolt.lifecycle.phase.works
+        self._follows = free and not self._bolt.outputs.blocked
+        more = self._loop.step(LONGEST_STEP)
         self._follows = False
         return more
 
-    def _next(self, now: float, more: bool) -> bool:
+    def next(self, now: float, more: bool) -> bool:
+        """Take results and begin calls."""
         worked, ready, until = False, False, now + LONGEST_STEP
         while True:
             worked = self._take_results(now) or worked
-            if now > until or self.outputs.blocked:
+            if now > until or self._bolt.outputs.blocked:
                 ready = True
                 break
             if not self._begin(now):
                 break
             worked = True
             ready = self._step()
-            now = self.clock()
-        if not worked and not self.reader.inbox and not self.calls:
-            self._check_ended()
-        more = more or ready or self.writer.snapshot is not None
+            now = self._bolt.clock()
+        if not worked and not self._bolt.reader.inbox and not self.calls:
+            self._bolt.check_ended()
+        more = more or ready or self._bolt.writer.snapshot is not None
         self._waits = not more and self.calls.open > 0
         return worked or more
 
@@ -150,7 +164,7 @@ class AsyncSubUnit(BoltSubUnit):
         while began < MOST_STARTS:
             if not calls.ready and not (calls.may_begin and not self._pausing and self._take_batch()):
                 break
-            if self.rate_limit.cap is not None and not self.rate_limit.allowed(now, 1):
+            if self._bolt.rate_limit.cap is not None and not self._bolt.rate_limit.allowed(now, 1):
                 break
             call = calls.next()
             if call is None:
@@ -161,14 +175,14 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _start(self, call: Call) -> None:
         if call.hook == "process":
-            if self.writer.snapshot is not None or self.writer.dirty is not None:
-                self.writer.process((call.name,))
-            self.reader.backlog -= 1
+            if self._bolt.writer.snapshot is not None or self._bolt.writer.dirty is not None:
+                self._bolt.writer.process((call.name,))
+            self._bolt.reader.backlog -= 1
             self._begun += 1
         call.began = self._busy_at
         self._under_way += 1
         self._begun_at += call.began
-        self.loop.start(call.owner.call(call))
+        self._loop.start(call.owner.call(call))
 
     def _follow(self, call: Call) -> None:
         """Begin what waits for this call alone: a turn for each of many calls of one key costs more than they do."""
@@ -179,14 +193,14 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _take_batch(self) -> bool:
         """Take a batch from the inbox; False if there is none, or too many tuples wait for their calls."""
-        inbox = self.reader.inbox
+        inbox = self._bolt.reader.inbox
         if not inbox or self.calls.rows >= LOOK_AHEAD:
             return False
         entry = inbox.popleft()
         entry = entry._replace(batch=in_rows(entry.batch))
         batch = entry.batch
-        if self.key_load.room and batch.input in self._sampled:
-            self.key_load.sample(batch.keys)
+        if self._bolt.key_load.room and batch.input in self._bolt.sampled:
+            self._bolt.key_load.sample(batch.keys)
         held = _OpenBatch(entry, self.calls.added + 1)
         self._batches.append(held)
         for i, (key, value) in enumerate(zip(batch.keys, batch.values)):
@@ -196,7 +210,7 @@ class AsyncSubUnit(BoltSubUnit):
 
     def _count_busy(self, now: float) -> None:
         """Count busy time by the share of calls that are taken up: a call that waits for an answer cannot do other work."""
-        self.metrics.busy += (now - self._busy_at) * self.calls.open / self.calls.most
+        self._bolt.metrics.busy += (now - self._busy_at) * self.calls.open / self.calls.most
         self._busy_at = now
 
     def _open_busy(self) -> float:
@@ -234,35 +248,35 @@ class AsyncSubUnit(BoltSubUnit):
     def _count_taken(self) -> None:
         while self._batches and not self._batches[0].left:
             self._batches.popleft()
-            self.reader.taken += 1
+            self._bolt.reader.taken += 1
 
     def _columns(self, calls: list[Call]) -> dict[str, tuple[list[Any], list[Any], list[str]]]:
         """Return keys, values and ids by stream."""
-        return self.emitter.columns(calls, self._parent if self.plan.wants_id else None)
+        return self._emitter.columns(calls, self._parent if self._bolt.plan.wants_id else None)
 
     def _parent(self, call: Call) -> str:
         """Return the beginning of the ids of a call's rows."""
         if call.batch is None or call.id is None:
-            return f"{self.context.sub_unit}:{call.hook[0]}c{call.number}"
-        return f"{call.id}/{call.batch.entry.batch.input}" if len(self.plan.inputs) > 1 else call.id
+            return f"{self._bolt.context.sub_unit}:{call.hook[0]}c{call.number}"
+        return f"{call.id}/{call.batch.entry.batch.input}" if len(self._bolt.plan.inputs) > 1 else call.id
 
     def _emit_of_hooks(self, calls: list[Call], now: float) -> None:
-        with_ids = self.plan.wants_id
+        with_ids = self._bolt.plan.wants_id
         payload: Payload = [
             (stream, keys, values, ids if with_ids else None)
             for stream, (keys, values, ids) in self._columns(calls).items()
         ]
         if payload:
-            self.roots.open(payload, now, None, now)
+            self._bolt.roots.open(payload, now, None, now)
 
     def _emit_of_tuples(self, held: _OpenBatch, calls: list[Call], now: float) -> None:
         batch, lineage = held.entry.batch, held.lineage
         for stream, (keys, values, ids) in self._columns(calls).items():
-            self.metrics.tuples_out += len(keys)
-            if self.observer is not None:
-                self.observer(self.plan.name, stream, keys, values)
-            self.outputs.push(stream, lineage, keys, values, ids if batch.ids is not None else None, now)
-        count, metrics = len(calls), self.metrics
+            self._bolt.metrics.tuples_out += len(keys)
+            if self._bolt.observer is not None:
+                self._bolt.observer(self._bolt.plan.name, stream, keys, values)
+            self._bolt.outputs.push(stream, lineage, keys, values, ids if batch.ids is not None else None, now)
+        count, metrics = len(calls), self._bolt.metrics
         metrics.tuples_in += count
         metrics.durations.latency.record(now - held.entry.sent, count)
         if metrics.leaf:
@@ -272,64 +286,47 @@ class AsyncSubUnit(BoltSubUnit):
             self._ack(held)
 
     def _ack(self, held: _OpenBatch) -> None:
-        if self._tracked:
+        if self._bolt.tracked:
             batch, lineage = held.entry.batch, held.lineage
             p = lineage.p if held.entry.taken else batch.id ^ lineage.p
-            self.acks.add(batch.root, p, batch.id ^ lineage.d)
+            self._bolt.acks.add(batch.root, p, batch.id ^ lineage.d)
 
     # what the base asks ------------------------------------------------------------------------
 
     @property
-    def _worked_off(self) -> int:
-        return self._begun
-
-    @property
-    def _settled(self) -> bool:
-        return super()._settled and not self.calls
-
-    def _align(self, now: float) -> None:
-        # A checkpoint that may hold what waits waits for the calls that are open, and for no more.
-        if self._pausing and self.calls.rows:
-            self._recall()
-        super()._align(now)
-
-    @property
     def _pausing(self) -> bool:
         """True while no call of a tuple may begin, since a cut is to be made. What is being finished is not cut before its end."""
-        finishing = self.lifecycle.phase is Phase.FINISHING
-        return self.reader.unaligned and self.reader.cut_is_complete and not finishing
+        finishing = self._bolt.lifecycle.phase is Phase.FINISHING
+        return self._bolt.reader.unaligned and self._bolt.reader.cut_is_complete and not finishing
 
     def wake_at(self) -> float:
-        at = min(super().wake_at(), self.loop.wake_at)
+        """Return when a timer of the loop is due, the rate limit lets more through, or nothing is waited for any more."""
+        at = self._loop.wake_at
         if (
-            self.rate_limit.cap is not None
+            self._bolt.rate_limit.cap is not None
             and self.calls.ready
-            and self.lifecycle.phase.works
-            and not self.outputs.blocked
+            and self._bolt.lifecycle.phase.works
+            and not self._bolt.outputs.blocked
         ):
-            at = min(at, self.rate_limit.cap.wake_at)
+            at = min(at, self._bolt.rate_limit.cap.wake_at)
         return at if self._stop_by is None else min(at, self._stop_by)
 
     # ticks and the end -------------------------------------------------------------------------
 
     @property
-    def _tick_held(self) -> bool:
-        # A round begins when the one before is over, and none where a checkpoint waits for quiet.
-        return self._ticking is None and (self.calls.hooks > 0 or self.reader.alignment.number is not None)
+    def holds_ticks(self) -> bool:
+        """A round begins when the one before is over, and none where a checkpoint waits for quiet."""
+        return self._bolt.ticking is None and (self.calls.hooks > 0 or self._bolt.reader.alignment.number is not None)
 
     def _take_steps(self, steps: Iterator[None]) -> tuple[bool, bool]:
         worked = over = False
-        while not over and self.emitter.rows() < OWN_ROOT_ROWS and self.calls.hooks < self.calls.most:
+        while not over and self._emitter.rows() < OWN_ROOT_ROWS and self.calls.hooks < self.calls.most:
             over = next(steps, steps) is steps
             worked = worked or not over
-        self._emit_own(self.clock())
+        self._bolt.emit_own(self._bolt.clock())
         return worked, over
 
     # changes -----------------------------------------------------------------------------------
-
-    def _on_hand_over_ranges(self, message: HandOverRanges) -> None:
-        self._recall()
-        super()._on_hand_over_ranges(message)
 
     def _recall(self) -> None:
         """Put tuples whose calls have not begun first in the inbox again: those that move are carried with the rest."""
@@ -340,7 +337,7 @@ class AsyncSubUnit(BoltSubUnit):
             if left == len(entry.batch.keys):
                 self._batches.remove(held)
             else:
-                id = self._random() if self._tracked else 0
+                id = self._bolt.random() if self._bolt.tracked else 0
                 held.lineage.p ^= id
                 held.lineage.d ^= id
                 held.left -= left
@@ -356,37 +353,26 @@ class AsyncSubUnit(BoltSubUnit):
                 if not held.left:
                     self._ack(held)
             entries.append(entry)
-        self.reader.inbox.extendleft(reversed(entries))
+        self._bolt.reader.inbox.extendleft(reversed(entries))
         self._count_taken()
 
     # stopping ----------------------------------------------------------------------------------
 
     def _on_stop(self, message: Stop) -> None:
-        phase = self.lifecycle.phase
+        phase = self._bolt.lifecycle.phase
         if message.now or not phase.alive:
             self._stop_by = None
-            self._cancel()
-            super()._on_stop(message)
+            self.cancel()
+            self._stop(message)
         elif phase is not Phase.STOPPING:
-            self.lifecycle.on(Event.CLOSE)
-            self._stop_by = self.clock() + CLOSE_SECONDS
+            self._bolt.lifecycle.on(Event.CLOSE)
+            self._stop_by = self._bolt.clock() + CLOSE_SECONDS
             self.operator.close()
 
-    def _close_objects(self) -> None:
+    def close_objects(self) -> None:
         """Do nothing: they were closed when the sub-unit was told to stop."""
 
-    def _fail(self, text: str, error: BaseException | None = None) -> None:
-        super()._fail(text, error)
-        self._cancel()
-
-    def _cancel(self) -> None:
+    def cancel(self) -> None:
+        """Give up calls that wait."""
         self.operator.cancelling = True
-        self.loop.close()
-
-    def abandon(self) -> None:
-        """Die as a process does, in a test."""
-        self._cancel()
-
-    def close(self) -> None:
-        self._cancel()
-        super().close()
+        self._loop.close()

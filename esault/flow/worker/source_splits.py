@@ -1,4 +1,4 @@
-"""The sub-unit of a source of splits: it reads those that its unit assigns to it, and gives back those that are to go elsewhere."""
+"""Splits of a source in a spout's sub-unit: it reads those that its unit assigns to it, and gives back those that are to go elsewhere."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import math
 from collections import deque
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from esault.flow.operators.user_error import UserError
-from esault.flow.worker.environment import Environment
 from esault.flow.worker.split_readers import Place
 from esault.flow.worker.spout_unit import SpoutSubUnit
 from esault.messages.change import Leave
 from esault.messages.checkpoint import Abandon, Checkpoint, Completed
-from esault.messages.control import Build, Drain
+from esault.messages.control import Drain
 from esault.messages.splits import (
     AssignedSplit,
     AssignSplits,
@@ -27,32 +26,48 @@ from esault.messages.splits import (
     SplitsFound,
     SplitsRevoked,
 )
-from esault.messages.status import Status
-from esault.topology.plan import UnitPlan
 from esault.topology.split_source import SplitSource
 
-__all__ = ["SplitSubUnit"]
+__all__ = ["SourceSplits"]
 
 #: seconds until a source that does not know its splits yet is asked again
 _AGAIN = 0.1
 
 
-class SplitSubUnit(SpoutSubUnit):
-    """A sub-unit of a spout whose source is read in splits.
+class SourceSplits:
+    """A part of a spout's sub-unit whose source is read in splits.
 
     What is assigned while a checkpoint is on is opened behind the cut: where it was before, it stood before the cut. What is revoked
     goes on elsewhere once all that was read of it here is processed: so no split is read by two, and its rows stay in order.
     """
 
-    def __init__(self, build: Build, plan: UnitPlan, environment: Environment) -> None:
-        super().__init__(build, plan, environment)
-        assert (
-            isinstance(plan.spout, SplitSource) and self._spout.splits is not None and self.outputs.splits is not None
-        )
-        self._splits_of = plan.spout
-        self._splits = self._spout.splits
-        self._open_splits = self.outputs.splits
-        self._source = plan.name
+    def __init__(self, unit: SpoutSubUnit) -> None:
+        source, spout, opened = unit.plan.spout, unit.reading, unit.outputs.splits
+        assert isinstance(source, SplitSource) and spout.splits is not None and opened is not None
+        self._unit = unit
+        self._spout = spout
+        self._splits_of = source
+        self._splits = spout.splits
+        unit.source = unit.plan.name
+        self._open_splits = opened
+        self._work, unit.work = unit.work, self.work
+        unit.checkpoints.snap = self._snap
+        handlers = unit.handlers
+        handlers |= {
+            AssignSplits: [self._on_order],
+            RevokeSplits: [self._on_order],
+            DiscoverSplits: [self._on_discover],
+            ExpectSplits: [self._on_expect],
+            NoMoreSplits: [self._on_no_more],
+            Drain: [self._on_drain],
+        }
+        handlers[Leave].append(self._on_leave)
+        handlers[Checkpoint].insert(0, self._open_before_cut)
+        handlers[Abandon].append(self._open_before_cut)
+        handlers[Completed].insert(0, self._on_cut_known)
+        handlers[Completed].append(self._on_completed)
+        #: splits that are over for the checkpoint that is told of
+        self._ended_before_cut: list[str] = []
         #: what the unit has said and has not been done
         self._orders: deque[AssignSplits | RevokeSplits] = deque()
         self._revoked: list[RevokeSplits] = []
@@ -67,18 +82,19 @@ class SplitSubUnit(SpoutSubUnit):
 
     @property
     def _committed(self) -> dict[str, Place]:
-        committed: tuple[dict[str, Place], int] | None = self.roots.committed
+        committed: tuple[dict[str, Place], int] | None = self._unit.roots.committed
         return {} if committed is None else committed[0]
 
-    def _work(self, now: float) -> bool:
-        if self.reader.alignment.number is None and not self.halted:
+    def work(self, now: float) -> bool:
+        """Do as the unit has said, read, and tell the unit what is over."""
+        if self._unit.reader.alignment.number is None and not self._unit.halted:
             self._obey(now)
             if now >= self._discover_at:
                 self._discover(now)
         if self._gives_all and not self._orders and not self._splits.position():
             self._splits.over = True
-        worked = super()._work(now)
-        if not self.halted:
+        worked = self._work(now)
+        if not self._unit.halted:
             self._give(now)
             self._tell_ended()
         return worked
@@ -94,15 +110,17 @@ class SplitSubUnit(SpoutSubUnit):
                 self._revoked.append(message)
                 continue
             for split in message.splits:
-                position, rows, *times = (None, 0) if split.position is None else self.codec.unpack(split.position)
+                position, rows, *times = (
+                    (None, 0) if split.position is None else self._unit.codec.unpack(split.position)
+                )
                 add = partial(self._splits.add, replace(split, times=split.times or tuple(*times)), position, rows)
                 self._spout.call(add, f"open_split({split.id!r})")
             self._open_splits.begin_past(message.past)
             self._open_splits.dealt = True
             self._expected.discard(message.handover)
-            if message.handover and not self._expected and self.watermarks is not None:
-                self.watermarks.took_splits()
-            self._pace.at = 0.0
+            if message.handover and not self._expected and self._unit.watermarks is not None:
+                self._unit.watermarks.took_splits()
+            self._unit.pace.at = 0.0
 
     def _discover(self, now: float) -> None:
         source = self._splits_of
@@ -114,12 +132,12 @@ class SplitSubUnit(SpoutSubUnit):
             return
         if isinstance(found, str) or not all(isinstance(id, str) for id in found):
             raise UserError(
-                f"unit {self.plan.name!r}: {type(source).__name__}.splits must return the names of splits, each a str, got {found!r}"
+                f"unit {self._unit.plan.name!r}: {type(source).__name__}.splits must return the names of splits, each a str, got {found!r}"
             )
         ids = tuple(dict.fromkeys(found))
         if ids != self._found:
             self._found = ids
-            self.outbox.append(SplitsFound(self.incarnation, ids, every is None))
+            self._unit.outbox.append(SplitsFound(self._unit.incarnation, ids, every is None))
 
     # splits that go ----------------------------------------------------------------------------
 
@@ -135,27 +153,27 @@ class SplitSubUnit(SpoutSubUnit):
                 position, rows, ended = self._splits.position()[id]
                 if ended:
                     continue
-                packed = self.codec.pack_value((position, rows))
+                packed = self._unit.codec.pack_value((position, rows))
                 times = self._spout.call(partial(self._splits.forget, id), "close")
                 given.append(AssignedSplit(id, packed, times=times))
-            if self.watermarks is not None:
-                self.watermarks.gave_splits(message.handover, message.to, now)
-            self.outbox.append(SplitsRevoked(self.incarnation, tuple(given), message.handover))
+            if self._unit.watermarks is not None:
+                self._unit.watermarks.gave_splits(message.handover, message.to, now)
+            self._unit.outbox.append(SplitsRevoked(self._unit.incarnation, tuple(given), message.handover))
 
     def _tell_ended(self) -> None:
         committed = self._committed
         over = [id for id in self._splits.ended if id not in self._over and self._splits.is_done(id, committed)]
         if not over:
             return
-        self.outbox.append(SplitsEnded(self.incarnation, tuple(over)))
+        self._unit.outbox.append(SplitsEnded(self._unit.incarnation, tuple(over)))
         self._over.update(over)
-        if not self._exactly:
+        if not self._unit.exactly:
             self._commit_splits()
             self._forget(over)
 
     def _commit_splits(self) -> None:
-        if self.roots.committed is not self._told:
-            self._told = self.roots.committed
+        if self._unit.roots.committed is not self._unit.told:
+            self._unit.told = self._unit.roots.committed
             self._spout.commit(self._committed)
 
     def _forget(self, ids: list[str]) -> None:
@@ -167,95 +185,75 @@ class SplitSubUnit(SpoutSubUnit):
 
     def _on_order(self, message: AssignSplits | RevokeSplits) -> None:
         self._orders.append(message)
-        self._pace.at = 0.0
+        self._unit.pace.at = 0.0
 
     def _on_expect(self, message: ExpectSplits) -> None:
         self._expected.add(message.handover)
-        if self.watermarks is not None:
-            self.watermarks.expect_splits(message.handover, self.clock())
+        if self._unit.watermarks is not None:
+            self._unit.watermarks.expect_splits(message.handover, self._unit.clock())
 
     def _on_discover(self, message: DiscoverSplits) -> None:
         self._discover_at, self._found = 0.0, None
 
     def _on_no_more(self, message: NoMoreSplits) -> None:
         self._splits.over = True
-        self._pace.at = 0.0
+        self._unit.pace.at = 0.0
 
     def _on_leave(self, message: Leave) -> None:
-        super()._on_leave(message)
         self._gives_all, self._discover_at = True, math.inf
-        self._pace.at = 0.0
+        self._unit.pace.at = 0.0
 
     def _on_drain(self, message: Drain) -> None:
-        self.draining = True
+        self._unit.draining = True
         self._splits.drain()
-        self._pace.at = 0.0
+        self._unit.pace.at = 0.0
 
     @property
-    def _drained(self) -> bool:
-        return self.draining and self._splits.drained and not self._orders
+    def drained(self) -> bool:
+        """True when a drain has nothing left to read."""
+        return self._splits.drained and not self._orders
 
-    def _on_checkpoint(self, message: Checkpoint) -> None:
-        self._open_before_cut()
-        super()._on_checkpoint(message)
-
-    def _on_abandon(self, message: Abandon) -> None:
-        super()._on_abandon(message)
-        self._open_before_cut()
-
-    def _open_before_cut(self) -> None:
+    def _open_before_cut(self, message: Checkpoint | Abandon) -> None:
         """Open what was assigned before the checkpoint was begun."""
         try:
-            self._obey(self.clock())
+            self._obey(self._unit.clock())
         except UserError as error:
-            self._fail(str(error), error)
+            self._unit.fail(str(error), error)
+
+    def _on_cut_known(self, message: Completed) -> None:
+        cut: dict[str, Place] = self._unit.cuts.get(message.number, {})
+        self._ended_before_cut = [id for id in self._over if id in cut and cut[id][2]]
 
     def _on_completed(self, message: Completed) -> None:
-        cut: dict[str, Place] = self._cuts.get(message.number, {})
-        super()._on_completed(message)
         try:
-            self._forget([id for id in self._over if id in cut and cut[id][2]])
+            self._forget(self._ended_before_cut)
         except UserError as error:
-            self._fail(str(error), error)
-
-    _HANDLERS: ClassVar[dict[type, str]] = {
-        **SpoutSubUnit._HANDLERS,
-        AssignSplits: "_on_order",
-        RevokeSplits: "_on_order",
-        DiscoverSplits: "_on_discover",
-        ExpectSplits: "_on_expect",
-        NoMoreSplits: "_on_no_more",
-    }
+            self._unit.fail(str(error), error)
 
     def wake_at(self) -> float:
-        at = super().wake_at()
-        return min(at, self._discover_at) if self.lifecycle.phase.works and not self.outputs.blocked else at
+        """Return when the source is asked for its splits next."""
+        unit = self._unit
+        return self._discover_at if unit.lifecycle.phase.works and not unit.outputs.blocked else math.inf
 
     # checkpoints and reports -------------------------------------------------------------------
 
     def _snap(self, number: int, sure: bool) -> None:
         cut: dict[str, Any] = self._splits.position()
-        self._cuts[number] = cut
-        self.checkpoints.snapped(number, splits={id: self._packed(id, place) for id, place in cut.items()})
+        self._unit.cuts[number] = cut
+        self._unit.checkpoints.snapped(number, splits={id: self._packed(id, place) for id, place in cut.items()})
 
     def _packed(self, id: str, place: Place) -> SplitPlace:
         position, rows, ended = place
         if ended:
             return SplitPlace(b"", True, self._open_splits.past_times())
         times = self._open_splits.times(id)
-        return SplitPlace(self.codec.pack_value((position, rows, times) if times else (position, rows)))
+        return SplitPlace(self._unit.codec.pack_value((position, rows, times) if times else (position, rows)))
 
-    def _safe_position(self) -> bytes | None:
-        return None
-
-    def _safe_splits(self) -> tuple[AssignedSplit, ...]:
+    def safe(self) -> tuple[AssignedSplit, ...]:
+        """Return where each split goes on should this sub-unit die."""
         committed = self._committed
         told = []
         for id, place in self._splits.position().items():
             safe = self._splits.safe(id, committed)
-            told.append(AssignedSplit(id, self.codec.pack_value(safe[:2]), place[1]))
+            told.append(AssignedSplit(id, self._unit.codec.pack_value(safe[:2]), place[1]))
         return tuple(told)
-
-    def status(self) -> Status:
-        status = super().status()
-        return status if self._exactly else replace(status, splits=self._safe_splits())
