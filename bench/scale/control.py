@@ -66,7 +66,13 @@ class SimulatedRun:
         self.cluster = cluster
         self.now = 10.0
         self.driver = Driver(
-            t.plan(), "run", "here", Settings(), resources=cluster, slots=cluster.total, policies={EVERY_UNIT: "auto"}
+            plan=t.plan(),
+            run="run",
+            host="here",
+            settings=Settings(),
+            resources=cluster,
+            slots=cluster.total,
+            policies={EVERY_UNIT: "auto"},
         )
         self.sent: Counter[str] = Counter()
         self.bytes = 0

@@ -110,11 +110,11 @@ class Life:
             units[name] = replace(units[name], spout=scenario.source(name, self.events))
         state_dir = simulation.state_dir
         self.driver = Driver(
-            replace(plan, units=units),
-            f"run-{number}",
-            AT,
-            self.settings,
-            parallelism,
+            plan=replace(plan, units=units),
+            run=f"run-{number}",
+            host=AT,
+            settings=self.settings,
+            parallelism=parallelism,
             slots=SLOTS * 4,
             completed=kept,
             keep=None if state_dir is None else self._keep,
@@ -466,14 +466,14 @@ class Life:
                 if spout is None and unit.spooled and self.exactly and simulation.folder is not None:
                     unit = spooled(unit, simulation.folder, build.part)
             environment = Environment(
-                wire,
-                clock,
-                lambda path: self._dead_letters,
-                self.order.getrandbits(32),
-                None,
-                simulation.state_store if self.exactly else None,
-                SteppedLoop,
-                self._background,
+                wire=wire,
+                clock=clock,
+                dead_letters=lambda path: self._dead_letters,
+                seed=self.order.getrandbits(32),
+                run_dir=None,
+                state_store=simulation.state_store if self.exactly else None,
+                event_loop=SteppedLoop,
+                background=self._background,
             )
             try:
                 local = LocalSubUnit(build, unit, wire, environment)

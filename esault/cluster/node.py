@@ -310,17 +310,17 @@ class Node:
             return
         caller.connection.send(
             Welcome(
-                self.name,
-                self.slots,
-                0 if self.draining else self._host_processes.pool.free,
-                self.offers,
-                self.draining,
-                tuple(self._members.values()),
-                installed(),
-                PYTHON,
-                time.time(),
-                self._host_processes.pool.shares(),
-                self.slot_price,
+                name=self.name,
+                slots=self.slots,
+                free=0 if self.draining else self._host_processes.pool.free,
+                offers=self.offers,
+                draining=self.draining,
+                members=tuple(self._members.values()),
+                esault=installed(),
+                python=PYTHON,
+                wall=time.time(),
+                shares=self._host_processes.pool.shares(),
+                slot_price=self.slot_price,
             )
         )
         caller.hello = message

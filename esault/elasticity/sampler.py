@@ -155,7 +155,18 @@ class Sampler:
         changed_at = None if last is None else last.at + last.seconds
         buffer = None if unit.plan.buffer is None else float(unit.plan.buffer * max(1, unit.width))
         died_at = max((copy.died_at for copy in unit.all_replicas if copy.died_at is not None), default=None)
-        return UnitView(unit.name, unit.plan, tuple(samples), changing, changed_at, spouts, last, None, buffer, died_at)
+        return UnitView(
+            name=unit.name,
+            plan=unit.plan,
+            samples=tuple(samples),
+            changing=changing,
+            changed_at=changed_at,
+            spouts=spouts,
+            last=last,
+            window=None,
+            buffer=buffer,
+            died_at=died_at,
+        )
 
     def _shares(self, ranges: Mapping[int, list[tuple[int, int]]], copy: MeasuredUnit) -> dict[int, float]:
         """Return the share of the unit's tuples for each sub-unit, since the last change at most; empty until that can be told of all.

@@ -30,16 +30,16 @@ class Totals(NamedTuple):
         """Both together."""
         lags = [t.lag for t in (self, other) if t.lag is not None]
         return Totals(
-            self.arrivals + other.arrivals,
-            self.processed + other.processed,
-            self.emitted + other.emitted,
-            self.dropped + other.dropped,
-            self.busy + other.busy,
-            self.waiting + other.waiting,
-            sum(lags) if lags else None,
-            self.backpressured + other.backpressured,
-            self.width + other.width,
-            self.open_busy + other.open_busy,
+            arrivals=self.arrivals + other.arrivals,
+            processed=self.processed + other.processed,
+            emitted=self.emitted + other.emitted,
+            dropped=self.dropped + other.dropped,
+            busy=self.busy + other.busy,
+            waiting=self.waiting + other.waiting,
+            lag=sum(lags) if lags else None,
+            backpressured=self.backpressured + other.backpressured,
+            width=self.width + other.width,
+            open_busy=self.open_busy + other.open_busy,
         )
 
     def since(self, before: Totals, start: float, end: float) -> UnitWindow:

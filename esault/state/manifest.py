@@ -108,17 +108,17 @@ def decode(data: bytes, path: Place) -> CompletedCheckpoint:
 
 def _made(unit: dict[str, Any]) -> CompletedUnit:
     return CompletedUnit(
-        unit["kind"],
-        unit["objects"],
-        unit["parallelism"],
-        tuple(tuple(Piece(**piece) for piece in chain) for chain in unit["chains"]),
-        tuple((start, number) for start, number in unit["table"]),
-        {part: b64decode(position) for part, position in unit["positions"]},
-        dict(unit["sources"]),
-        unit["finished"],
-        tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
-        tuple(tuple((low, high) for low, high in ranges) for ranges in unit.get("ranges", ())),
-        {id: SplitPlace(b64decode(at), ended, tuple(times)) for id, at, ended, *times in unit.get("splits", ())},
+        kind=unit["kind"],
+        objects=unit["objects"],
+        parallelism=unit["parallelism"],
+        chains=tuple(tuple(Piece(**piece) for piece in chain) for chain in unit["chains"]),
+        table=tuple((start, number) for start, number in unit["table"]),
+        positions={part: b64decode(position) for part, position in unit["positions"]},
+        sources=dict(unit["sources"]),
+        finished=unit["finished"],
+        in_flight=tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
+        ranges=tuple(tuple((low, high) for low, high in ranges) for ranges in unit.get("ranges", ())),
+        splits={id: SplitPlace(b64decode(at), ended, tuple(times)) for id, at, ended, *times in unit.get("splits", ())},
     )
 
 

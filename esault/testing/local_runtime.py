@@ -133,11 +133,11 @@ class LocalRuntime:
         chosen = {EVERY_UNIT: "none", **(policies or {})}
         kept_in = None if state_dir is None else StateDir(state_dir, locked=False, last_number=last_number)
         self.driver = Driver(
-            self._plans.of_driver(),
-            run,
-            "localhost",
-            settings,
-            parallelism,
+            plan=self._plans.of_driver(),
+            run=run,
+            host="localhost",
+            settings=settings,
+            parallelism=parallelism,
             policies=chosen,
             probes=probes,
             completed=kept,
@@ -280,14 +280,16 @@ class LocalRuntime:
                     unit,
                     self._wire,
                     Environment(
-                        self._wire,
-                        self._now,
-                        self._dead_letters.of(build.incarnation),
-                        self._order.getrandbits(32),
-                        self._run_dir,
-                        self.state_store if self.driver.settings.delivery is Delivery.EXACTLY_ONCE else None,
-                        SteppedLoop,
-                        self.background,
+                        wire=self._wire,
+                        clock=self._now,
+                        dead_letters=self._dead_letters.of(build.incarnation),
+                        seed=self._order.getrandbits(32),
+                        run_dir=self._run_dir,
+                        state_store=self.state_store
+                        if self.driver.settings.delivery is Delivery.EXACTLY_ONCE
+                        else None,
+                        event_loop=SteppedLoop,
+                        background=self.background,
                         pause=time.sleep if self._now is time.time else self.clock.advance,
                     ),
                 )

@@ -47,6 +47,7 @@ class Partition(SplitReader[Any, Any]):
 
     def __init__(
         self,
+        *,
         config: Mapping[str, Any],
         place: tuple[str, int],
         position: _Position | None,

@@ -185,7 +185,16 @@ class KafkaSource(SplitSource[Any, Any]):
         if self._watch is None:  # one for all, so that a broker that is away is said once
             self._watch = Watch(self._config["bootstrap.servers"], self._say)
         return Partition(
-            self._config, place, position, begin, self._reads, key, value, dead_letters, self._watch, self._say
+            config=self._config,
+            place=place,
+            position=position,
+            begin=begin,
+            reads=self._reads,
+            to_key=key,
+            to_value=value,
+            dead_letters=dead_letters,
+            watch=self._watch,
+            say=self._say,
         )
 
     def _matching(self, known: Iterable[str]) -> list[str]:

@@ -61,6 +61,7 @@ class Driver:
 
     def __init__(
         self,
+        *,
         plan: Plan,
         run: str,
         host: str,

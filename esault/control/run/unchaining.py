@@ -194,17 +194,17 @@ class Unchaining:
         took = now - change.at
         unit.changes.append(
             ChangeRecord(
-                change.at,
-                name,
-                UNCHAIN,
-                0,
-                unit.width,
-                change.reason,
-                change.policy,
-                0,
-                0,
-                0.0,
-                took,
+                at=change.at,
+                unit=name,
+                kind=UNCHAIN,
+                before=0,
+                after=unit.width,
+                reason=change.reason,
+                policy=change.policy,
+                moved_keys=0,
+                moved_bytes=0,
+                held=0.0,
+                seconds=took,
                 prepared=prepared,
                 id=change.id,
             )

@@ -47,6 +47,7 @@ class Handover:
 
     def __init__(
         self,
+        *,
         incarnation: int,
         inputs: frozenset[int],
         to_all: frozenset[int],

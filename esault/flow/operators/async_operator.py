@@ -51,14 +51,14 @@ class AsyncOperator(Operator):
         """The call for one tuple of `batch`."""
         stream = self._streams[input]
         return Call(
-            self,
-            self._name_for(key),
-            key,
-            value,
-            "process",
-            lambda call: self._run(stream, call),
-            batch,
-            id,
+            owner=self,
+            name=self._name_for(key),
+            key=key,
+            value=value,
+            hook="process",
+            run=lambda call: self._run(stream, call),
+            batch=batch,
+            id=id,
             input=input,
         )
 
@@ -196,7 +196,9 @@ class AsyncOperator(Operator):
 
     async def _closed(self, element: Any) -> None:
         # What it emits is emitted after its end, and is refused as that.
-        call = Call(self, FREE, getattr(element, "key", None), None, "close", lambda call: None)
+        call = Call(
+            owner=self, name=FREE, key=getattr(element, "key", None), value=None, hook="close", run=lambda call: None
+        )
         call.over = True
         CURRENT.set(call)
         try:
@@ -284,7 +286,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
                 await self._open(element)
                 await wait_for(call())
 
-        self.calls.add(Call(self, name, element.key, None, hook, run, then=then))
+        self.calls.add(Call(owner=self, name=name, key=element.key, value=None, hook=hook, run=run, then=then))
 
     def ticking(self, now: float) -> Iterator[None]:
         while self._arrived:
@@ -354,7 +356,7 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
                 self.close()
 
         self._hooks += 1
-        self.calls.add(Call(self, FREE, None, None, hook, run, alone=alone, then=then))
+        self.calls.add(Call(owner=self, name=FREE, key=None, value=None, hook=hook, run=run, alone=alone, then=then))
 
     def _name_for(self, key: Any) -> Any:
         # Tuples without a key have no order among themselves.

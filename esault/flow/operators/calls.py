@@ -49,6 +49,7 @@ class Call:
 
     def __init__(
         self,
+        *,
         owner: Owner,
         name: Name,
         key: Any,

@@ -32,6 +32,7 @@ def dead_letter(
     error: BaseException,
     hook: str,
     key: Any,
+    *,
     value: Any,
     number: int,
     at: str | None,

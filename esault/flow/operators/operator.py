@@ -123,9 +123,11 @@ class Operator:
             key = self._users_key(key, hook)
             at, rows = None if self.input is None else f"input:{self.input}", rows_of(hook, key, value)
             time, number = self._event_time(value), self.dead_letters
-            self.dead_letter_sink.put(
-                dead_letter(self.context, self.codec, error, hook, key, value, number, at, rows, time)
+            context, codec = self.context, self.codec
+            record = dead_letter(
+                context, codec, error, hook, key, value=value, number=number, at=at, rows=rows, event_time=time
             )
+            self.dead_letter_sink.put(record)
 
     def _event_time(self, value: Any) -> float | None:
         """The time of a tuple, seconds since the epoch; None where the bolt is not told it, or it has none."""

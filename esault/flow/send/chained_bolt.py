@@ -40,6 +40,7 @@ class ChainedBolt:
 
     def __init__(
         self,
+        *,
         plan: UnitPlan,
         context: Context,
         settings: Settings,

@@ -50,6 +50,7 @@ class Outputs:
 
     def __init__(
         self,
+        *,
         build: Build,
         plan: UnitPlan,
         context: Context,
@@ -125,17 +126,17 @@ class Outputs:
 
     def _make_bolt(self, sender: str, plan: UnitPlan) -> ChainedBolt:
         bolt = self.bolts[plan.name] = ChainedBolt(
-            plan,
-            self._context.of_unit(plan.name),
-            self._build.settings,
-            self._codec,
-            self._dead_letters_at(plan.on_error.path),
-            self._make_runners(plan),
-            self._observe,
-            self._make_route(sender, Edge(plan.name, 0, plan.inputs[0].grouping), None),
-            self._clock,
-            self._pause,
-            self._observed,
+            plan=plan,
+            context=self._context.of_unit(plan.name),
+            settings=self._build.settings,
+            codec=self._codec,
+            dead_letters=self._dead_letters_at(plan.on_error.path),
+            runners=self._make_runners(plan),
+            observe=self._observe,
+            route=self._make_route(sender, Edge(plan.name, 0, plan.inputs[0].grouping), None),
+            clock=self._clock,
+            pause=self._pause,
+            observed=self._observed,
         )
         return bolt
 
@@ -241,7 +242,19 @@ class Outputs:
             box = self._dead_letters_at(step.on_error.path)
             context = replace(self._context, unit=unit)
             at, number, rows = f"step:{step.name}", counts.dead_letters, [(key, value)]
-            box.put(dead_letter(context, self._codec, error, step.name, key, value, number, at, rows))
+            box.put(
+                dead_letter(
+                    context=context,
+                    codec=self._codec,
+                    error=error,
+                    hook=step.name,
+                    key=key,
+                    value=value,
+                    number=number,
+                    at=at,
+                    rows=rows,
+                )
+            )
             if box not in self._unsynced:
                 self._unsynced.append(box)
 

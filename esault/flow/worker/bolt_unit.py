@@ -80,17 +80,17 @@ class BoltSubUnit(SubUnit):
         keyed = frozenset(i for i, each in enumerate(plan.inputs) if everything or each.grouping.promises.keyed)
         self.to_all = plan.broadcast_inputs
         self.changes = self.reader.handover = Handover(
-            build.incarnation,
-            keyed,
-            self.to_all,
-            self.operator,
-            self.acks,
-            self.tracked,
-            self.random,
-            build.settings.hold_rows,
-            clock,
-            self.outbox.append,
-            self.outputs.fence,
+            incarnation=build.incarnation,
+            inputs=keyed,
+            to_all=self.to_all,
+            store=self.operator,
+            acks=self.acks,
+            tracked=self.tracked,
+            random64=self.random,
+            hold_rows=build.settings.hold_rows,
+            clock=clock,
+            say=self.outbox.append,
+            fence=self.outputs.fence,
         )
         self.reader.read_change = self.changes.read
         if plan.buffer is not None:

@@ -23,6 +23,7 @@ class Ending:
 
     def __init__(
         self,
+        *,
         incarnation: int,
         unit: str,
         lifecycle: Lifecycle,

@@ -114,18 +114,18 @@ class SubUnit:
         self.acks, self.roots = acks_and_roots(plan.tracks_replicas, build, self.codec, wire, self.emit_payload, clock)
         self.emitter = emitter(plan, build.settings, self.codec)
         self.outputs = Outputs(
-            build,
-            plan,
-            self.context,
-            wire,
-            self.codec,
-            self.acks,
-            environment.dead_letters,
-            self.random,
-            clock,
-            environment.background,
-            environment.wake,
-            environment.pause,
+            build=build,
+            plan=plan,
+            context=self.context,
+            wire=wire,
+            codec=self.codec,
+            acks=self.acks,
+            dead_letters_at=environment.dead_letters,
+            random64=self.random,
+            clock=clock,
+            background=environment.background,
+            wake=environment.wake,
+            pause=environment.pause,
         )
         self.watermarks = watermarks(plan, self.outputs)
         if self.watermarks is not None and build.settings.delivery is Delivery.AT_LEAST_ONCE:
@@ -140,18 +140,18 @@ class SubUnit:
             build.incarnation, self.lifecycle, self.reader, self.outputs, self._snap, say, environment.wake
         )
         self.ending = Ending(
-            build.incarnation,
-            plan.name,
-            self.lifecycle,
-            self.reader,
-            self.roots,
-            self.acks,
-            self.outputs,
-            self.watermarks,
-            self._take_steps,
-            self.tracked,
-            clock,
-            say,
+            incarnation=build.incarnation,
+            unit=plan.name,
+            lifecycle=self.lifecycle,
+            reader=self.reader,
+            roots=self.roots,
+            acks=self.acks,
+            outputs=self.outputs,
+            watermarks=self.watermarks,
+            take_steps=self._take_steps,
+            tracked=self.tracked,
+            clock=clock,
+            say=say,
         )
         #: calls of user code that wait, of bolts whose `process` is async, and what they wait in
         self.calls: Calls | None = None

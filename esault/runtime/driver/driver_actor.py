@@ -142,11 +142,11 @@ class DriverActor(Supervisor):
         if spec.state_dir is not None:
             kept_in = StateDir(place_of(spec.state_dir), locked=False, last_number=spec.last_number)
         self._core = Driver(
-            plan,
-            spec.run,
-            spec.host,
-            spec.settings,
-            spec.parallelism,
+            plan=plan,
+            run=spec.run,
+            host=spec.host,
+            settings=spec.settings,
+            parallelism=spec.parallelism,
             slots=spec.slots,
             policies=spec.policies,
             probes=probe_endpoint(spec.run_dir),

@@ -149,20 +149,20 @@ def _spark(request: Request) -> Report:
 
     assert isinstance(request.topology, Located)
     return SparkRun(
-        request.topology,
-        request.params,
-        new_run(),
-        request.settings,
-        request.parallelism,
-        request.policies,
-        request.slots or SLOTS,
-        request.seconds,
-        request.view or Quiet(),
-        request.state,
-        request.resume,
-        request.restart,
-        request.master,
-        request.conf,
+        located=request.topology,
+        params=request.params,
+        run_id=new_run(),
+        settings=request.settings,
+        parallelism=request.parallelism,
+        policies=request.policies,
+        slots=request.slots or SLOTS,
+        seconds=request.seconds,
+        view=request.view or Quiet(),
+        state=request.state,
+        resume=request.resume,
+        restart=request.restart,
+        master=request.master,
+        conf=request.conf,
     ).run()
 
 

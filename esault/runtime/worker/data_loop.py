@@ -202,18 +202,18 @@ class SubUnitLoop(DataLoop):
             elif spec.state_dir is not None and unit.spooled:
                 unit = spooled(unit, Path(spec.state_dir), build.part)
         environment = Environment(
-            wire,
-            self.clock,
-            dead_letters,
-            None,
-            spec.run_dir,
-            state_store,
-            _event_loop,
-            self._background,
-            self._waker.wake,
-            StatesOnDisk,
-            give_back,
-            time.sleep,
+            wire=wire,
+            clock=self.clock,
+            dead_letters=dead_letters,
+            seed=None,
+            run_dir=spec.run_dir,
+            state_store=state_store,
+            event_loop=_event_loop,
+            background=self._background,
+            wake=self._waker.wake,
+            states_on_disk=StatesOnDisk,
+            free_memory=give_back,
+            pause=time.sleep,
         )
         core = self.core = sub_unit(build, unit, environment)
         core.metrics.usage = process_usage(wire.traffic)

@@ -172,6 +172,7 @@ class Reading:
 
     def __init__(
         self,
+        *,
         plan: Plan,
         plans: Callable[[], Plan],
         run: str,

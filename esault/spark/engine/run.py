@@ -188,16 +188,16 @@ class _Life:
         generation = kept.generation
         assert generation is not None
         self._job = Job(
-            located,
-            dict(asked.params),
-            asked.run_id,
-            layout,
-            str(folder),
-            str(seen.resolve()) if seen is not None else "",
-            self._lineage,
-            generation.first,
-            generation.seeds,
-            self._seeds(generation),
+            located=located,
+            params=dict(asked.params),
+            run=asked.run_id,
+            layout=layout,
+            run_dir=str(folder),
+            shared=str(seen.resolve()) if seen is not None else "",
+            lineage=self._lineage,
+            first=generation.first,
+            seeds=generation.seeds,
+            seed_dir=self._seeds(generation),
         )
         self._folder = folder
         self._tally = Tally(self._plan.units)
@@ -208,16 +208,16 @@ class _Life:
         publish(folder, generation.offset, first=True)
         publish(folder, offset)
         self._reading = Reading(
-            self._plan,
-            self._fresh,
-            asked.run_id,
-            str(folder),
-            folder,
-            seen or folder,
-            offset,
-            self._lineage,
-            generation.number,
-            asked.settings.checkpoint_every,
+            plan=self._plan,
+            plans=self._fresh,
+            run=asked.run_id,
+            run_dir=str(folder),
+            folder=folder,
+            state=seen or folder,
+            offset=offset,
+            lineage=self._lineage,
+            generation=generation.number,
+            between=asked.settings.checkpoint_every,
         )
         self._epochs.on_commit = self._reading.processed
         self._started = time.time()

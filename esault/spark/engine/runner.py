@@ -266,7 +266,19 @@ class Runner:
             box = self._runners.dead_letters(step.on_error.path)
             at, number, rows = f"step:{step.name}", self.count.dead_letters, [(key, value)]
             codec = self._runners.codec
-            box.put(dead_letter(self.context, codec, error, step.name, key, value, number, at, rows))
+            box.put(
+                dead_letter(
+                    context=self.context,
+                    codec=codec,
+                    error=error,
+                    hook=step.name,
+                    key=key,
+                    value=value,
+                    number=number,
+                    at=at,
+                    rows=rows,
+                )
+            )
 
     def _kept(self) -> Any:
         operator = self.operator

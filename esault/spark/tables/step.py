@@ -293,17 +293,17 @@ class TableStep:
         state = self.table.state()
         assert state.files is not None
         return Updated(
-            self.table_name,
-            update.count,
-            sum(part.rows for part in parts),
-            sum(part.rows for part in state.files.values()),
-            update.why,
-            self.expectations.actions(checked.failed),
-            checked.rows,
-            sum(part.rows for part in put_aside) if where is None else 0,
-            state.schema,
-            time.monotonic() - began,
-            state.version,
+            name=self.table_name,
+            read=update.count,
+            written=sum(part.rows for part in parts),
+            rows=sum(part.rows for part in state.files.values()),
+            why=update.why,
+            expectations=self.expectations.actions(checked.failed),
+            checked=checked.rows,
+            quarantined=sum(part.rows for part in put_aside) if where is None else 0,
+            schema=state.schema,
+            seconds=time.monotonic() - began,
+            version=state.version,
         )
 
     def _staged(self, rows: DataFrame, schema: Schema) -> list[Part]:

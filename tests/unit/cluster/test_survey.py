@@ -12,7 +12,21 @@ from esault.errors import UsageError
 
 def found(name, free, *shares, draining=False):
     held = tuple(SlotShare(str(i), "t", *share) for i, share in enumerate(shares))
-    return Found(f"{name}:1", Welcome(name, 9, free, (), draining, (), "", "", 0.0, held))
+    return Found(
+        f"{name}:1",
+        Welcome(
+            name=name,
+            slots=9,
+            free=free,
+            offers=(),
+            draining=draining,
+            members=(),
+            esault="",
+            python="",
+            wall=0.0,
+            shares=held,
+        ),
+    )
 
 
 LOW, EQUAL, OWN = (1, 4, 1), (5, 3, 0), (None, 2, 0)

@@ -32,7 +32,9 @@ def view(now, samples, least=1, most=16, changing=False, changed_at=None, free=1
     placed = tuple(
         s if s.ranges else Sample(**{**s.__dict__, "ranges": tuple(table.ranges(s.sub_unit))}) for s in samples
     )
-    unit = UnitView("count", plan(least, most), placed, changing, changed_at, spouts)
+    unit = UnitView(
+        name="count", plan=plan(least, most), samples=placed, changing=changing, changed_at=changed_at, spouts=spouts
+    )
     return View(now, now, {"count": unit, **(units or {})}, tuple(hosts), free, unit=unit)
 
 

@@ -39,7 +39,13 @@ class Bench:
         keeps = SimpleNamespace(put=self.letters.append, sync=lambda: None)
         exactly = settings.get("delivery") == "eo"
         environment = Environment(
-            self.wire, self.clock, lambda path: keeps, 1, None, self.store if exactly else None, event_loop
+            wire=self.wire,
+            clock=self.clock,
+            dead_letters=lambda path: keeps,
+            seed=1,
+            run_dir=None,
+            state_store=self.store if exactly else None,
+            event_loop=event_loop,
         )
         build = Build(
             unit,

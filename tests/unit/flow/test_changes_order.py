@@ -49,17 +49,17 @@ class SubUnit:
             wire.bind(f"memory://{other}")
         acks = Acks(2, 1, Codec(), wire, lambda *_: None)
         self.changes = Handover(
-            2,
-            frozenset({0}),
-            frozenset(),
-            Store({GOES: b"1"}),
-            acks,
-            False,
-            lambda: 0,
-            1000,
-            clock,
-            self.said.append,
-            lambda *_: None,
+            incarnation=2,
+            inputs=frozenset({0}),
+            to_all=frozenset(),
+            store=Store({GOES: b"1"}),
+            acks=acks,
+            tracked=False,
+            random64=lambda: 0,
+            hold_rows=1000,
+            clock=clock,
+            say=self.said.append,
+            fence=lambda *_: None,
         )
 
     def move(self, key):

@@ -70,7 +70,20 @@ def test_the_time_of_a_byte_is_learnt_where_many_have_moved():
 
 
 def test_records_and_reports_say_the_same():
-    record = ChangeRecord(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 0.25, 1.0, prepared=0.5)
+    record = ChangeRecord(
+        at=5.0,
+        unit="count",
+        kind="rescale",
+        before=2,
+        after=6,
+        reason="",
+        policy="auto",
+        moved_keys=10,
+        moved_bytes=4096,
+        held=0.25,
+        seconds=1.0,
+        prepared=0.5,
+    )
     change = Change(5.0, "count", "rescale", 2, 6, "", "auto", 10, 4096, 250.0, 1000.0, 500.0)
     (told,) = Report(
         "words", "actors", iso(0), 12.0, "drained", {}, Latency(), RootCounts(), changes=[change]

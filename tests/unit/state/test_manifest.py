@@ -9,7 +9,9 @@ from esault.state import manifest
 
 
 def test_checkpoints_that_are_written_and_read_leave_nothing_to_the_collector(tmp_path):
-    unit = CompletedUnit("spout", "sub-unit", 1, (), (), {0: b"\x93"}, {0: 1})
+    unit = CompletedUnit(
+        kind="spout", objects="sub-unit", parallelism=1, chains=(), table=(), positions={0: b"\x93"}, sources={0: 1}
+    )
     kept = CompletedCheckpoint(7, "r1", {"lines": unit}, (Handle("lines", "out", 7, ("part", 3)),), 9, 5.0, 6.0)
     path = tmp_path / "checkpoint"
     assert manifest.decode(manifest.encode(kept), path) == kept

@@ -26,8 +26,19 @@ def at_once(monkeypatch):
 def checkpoint(path, number, handles=()):
     file = FileStateStore(path).create(number, 3, True)
     file.add("a", b"1")
-    unit = CompletedUnit("bolt", "key", 2, ((file.finish({}).result(),),), ((0, 0), (77, 1)), {}, {}, False)
-    spout = CompletedUnit("spout", "sub-unit", 1, (), (), {0: b"\x93"}, {0: 1})
+    unit = CompletedUnit(
+        kind="bolt",
+        objects="key",
+        parallelism=2,
+        chains=((file.finish({}).result(),),),
+        table=((0, 0), (77, 1)),
+        positions={},
+        sources={},
+        finished=False,
+    )
+    spout = CompletedUnit(
+        kind="spout", objects="sub-unit", parallelism=1, chains=(), table=(), positions={0: b"\x93"}, sources={0: 1}
+    )
     kept = CompletedCheckpoint(number, "r1", {"lines": spout, "count": unit}, tuple(handles), 9, 5.0, 6.0)
     state_dir = StateDir(path)
     state_dir.keep(kept)

@@ -42,7 +42,7 @@ class Run:
 
     def __init__(self, settings=None, **options):
         self.now = 10.0
-        self.driver = Driver(plan_of_words(), "run", "here", settings or Settings(), **options)
+        self.driver = Driver(plan=plan_of_words(), run="run", host="here", settings=settings or Settings(), **options)
         self.said = deque()
         self.silent = set()
         #: kinds of messages that nobody answers

@@ -135,7 +135,19 @@ def grown_at(samples, last=None, busy=0.6):
 
 
 def changed(before, after):
-    return ChangeRecord(-10.0, "work", "rescale", before, after, "", "auto", 0, 0, 0.0, 0.1)
+    return ChangeRecord(
+        at=-10.0,
+        unit="work",
+        kind="rescale",
+        before=before,
+        after=after,
+        reason="",
+        policy="auto",
+        moved_keys=0,
+        moved_bytes=0,
+        held=0.0,
+        seconds=0.1,
+    )
 
 
 def test_what_the_system_saw_at_work_all_the_time_grows_in_the_first_second():

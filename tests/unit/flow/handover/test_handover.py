@@ -278,17 +278,17 @@ def test_state_that_nobody_asked_for_takes_more_of_the_time_where_no_tuple_waits
     acks: Any = SimpleNamespace(post_to=lambda incarnation, endpoint: post)
     store = Slow({f"k{i}": bytes(10) for i in range(10_000)})
     changes = Handover(
-        1,
-        frozenset([0]),
-        frozenset(),
-        store,
-        acks,
-        False,
-        lambda: 1,
-        1000,
-        clock,
-        lambda said: None,
-        lambda *portion: None,
+        incarnation=1,
+        inputs=frozenset([0]),
+        to_all=frozenset(),
+        store=store,
+        acks=acks,
+        tracked=False,
+        random64=lambda: 1,
+        hold_rows=1000,
+        clock=clock,
+        say=lambda said: None,
+        fence=lambda *portion: None,
     )
     changes.hand_over(HandOverRanges(VERSION, ((0, INT_MAX, OTHER),), {OTHER: "express"}, (5,), True), deque())
     inbox = deque([_entry("a")] if waiting else [])

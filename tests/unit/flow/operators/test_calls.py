@@ -9,7 +9,7 @@ from esault.flow.operators.calls import FREE, Call, Calls
 
 
 def call(name, value=None, hook="process", alone=False):
-    return Call(None, name, name, value, hook, None, alone=alone)
+    return Call(owner=None, name=name, key=name, value=value, hook=hook, run=None, alone=alone)
 
 
 def test_one_of_a_key_at_a_time_and_so_many_in_all():

@@ -42,8 +42,18 @@ class End:
         self.reader = SimpleNamespace(handover=None, unfinished=0)
         watermarks = SimpleNamespace(over=lambda now: note("watermark"))
         self.ending = Ending(
-            *(7, "worker", self.life, self.reader, self.roots, self.acks, self.outputs, watermarks),
-            *(self.take, True, lambda: 5.0, self.said.append),
+            incarnation=7,
+            unit="worker",
+            lifecycle=self.life,
+            reader=self.reader,
+            roots=self.roots,
+            acks=self.acks,
+            outputs=self.outputs,
+            watermarks=watermarks,
+            take_steps=self.take,
+            tracked=True,
+            clock=lambda: 5.0,
+            say=self.said.append,
         )
 
     def take(self, steps):

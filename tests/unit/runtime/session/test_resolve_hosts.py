@@ -23,7 +23,23 @@ class Hosts:
         runs = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         shares = tuple(SlotShare(run, "counted", None, 1, 1) for run in runs)
-        return [Found("a:1", Welcome("a", 4, 4 - len(shares), (), False, (), "", "", 0.0, shares))], {}
+        return [
+            Found(
+                "a:1",
+                Welcome(
+                    name="a",
+                    slots=4,
+                    free=4 - len(shares),
+                    offers=(),
+                    draining=False,
+                    members=(),
+                    esault="",
+                    python="",
+                    wall=0.0,
+                    shares=shares,
+                ),
+            )
+        ], {}
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds

@@ -81,13 +81,26 @@ class Chain:
         self.run = f"chain-{next(_RUNS)}"
         (folder / "state").mkdir(parents=True, exist_ok=True)
         layout = lay_out(self.plan, chosen, cores)
-        self.job = Job(self.located, params or {}, self.run, layout, str(folder), str(folder / "state"))
+        self.job = Job(
+            located=self.located,
+            params=params or {},
+            run=self.run,
+            layout=layout,
+            run_dir=str(folder),
+            shared=str(folder / "state"),
+        )
         self.tally = Tally(self.plan.units)
         self.epochs = Epochs(self.plan.sinks, Journal(folder / "state" / "epochs"), self.tally, self.job)
         self.offset = start(dict(layout.parts))
         publish(folder, self.offset, first=True)
         self.reading = Reading(
-            self.plan, self.job.fresh_plan, self.run, str(folder), folder, folder / "state", self.offset
+            plan=self.plan,
+            plans=self.job.fresh_plan,
+            run=self.run,
+            run_dir=str(folder),
+            folder=folder,
+            state=folder / "state",
+            offset=self.offset,
         )
         self.epochs.on_commit = self.reading.processed
         self.stores: dict[tuple[str, int], Kept] = defaultdict(Kept)

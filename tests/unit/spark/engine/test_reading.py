@@ -23,7 +23,15 @@ from tests.unit.spark.engine.flows import endless
 
 def made(folder: Path) -> Reading:
     plan = endless().plan()
-    made = Reading(plan, lambda: endless().plan(), "run", str(folder), folder, folder, start({"numbers": 1}))
+    made = Reading(
+        plan=plan,
+        plans=lambda: endless().plan(),
+        run="run",
+        run_dir=str(folder),
+        folder=folder,
+        state=folder,
+        offset=start({"numbers": 1}),
+    )
     for part in made.parts:
         part.open(made._contexts[0])
     return made
@@ -91,7 +99,9 @@ def watched(folder: Path, offset: Any, **spouts: Watched) -> Reading:
     for name, spout in spouts.items():
         t.spout(name, spout).sink(f"{name}-rows", Collect())
     plan = t.plan()
-    return Reading(plan, lambda: plan, "run", str(folder), folder, folder, offset)
+    return Reading(
+        plan=plan, plans=lambda: plan, run="run", run_dir=str(folder), folder=folder, state=folder, offset=offset
+    )
 
 
 def test_a_spout_hears_of_the_last_commit_before_it_is_closed(
@@ -211,7 +221,15 @@ def numbered(folder: Path, *spouts: Numbered) -> Reading:
     for name, spout in zip(names, spouts):
         t.spout(name, spout).sink(f"{name}-rows", Collect())
     plan = t.plan()
-    made = Reading(plan, lambda: plan, "run", str(folder), folder, folder, start(dict.fromkeys(names, 1)))
+    made = Reading(
+        plan=plan,
+        plans=lambda: plan,
+        run="run",
+        run_dir=str(folder),
+        folder=folder,
+        state=folder,
+        offset=start(dict.fromkeys(names, 1)),
+    )
     made.open()
     return made
 

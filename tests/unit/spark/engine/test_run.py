@@ -174,7 +174,19 @@ class TestSinksOfARunThatGoesOn:
             if over is not None:
                 Journal(state / "spark" / "epochs").write(0, Record((), (), {}, over))
             settings = Settings(delivery="eo")
-            SparkRun(located, {}, "r2", settings, {}, {}, 16, None, view, state, resume=True).run()
+            SparkRun(
+                located=located,
+                params={},
+                run_id="r2",
+                settings=settings,
+                parallelism={},
+                policies={},
+                slots=16,
+                seconds=None,
+                view=view,
+                state=state,
+                resume=True,
+            ).run()
             return len(lives) == 1
 
         return go_on

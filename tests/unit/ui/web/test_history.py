@@ -32,7 +32,19 @@ def read(history):
 
 def test_a_reader_gets_all_that_is_kept_and_then_the_end():
     history = History()
-    change = ChangeRecord(1.0, "count", "rescale", 1, 3, "late", "auto", 10, 100, 0.1, 0.5)
+    change = ChangeRecord(
+        at=1.0,
+        unit="count",
+        kind="rescale",
+        before=1,
+        after=3,
+        reason="late",
+        policy="auto",
+        moved_keys=10,
+        moved_bytes=100,
+        held=0.1,
+        seconds=0.5,
+    )
     history.page(Page(1.0, (record("lines"), record("count", t=2.0)), ((1.5, change),)))
     history.line("count/1", "seen")
     history.see({"topology": "words"})

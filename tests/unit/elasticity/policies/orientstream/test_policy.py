@@ -54,7 +54,15 @@ class Line:
             kind = "spout" if name == "lines" else "bolt"
             plan = UnitPlan(name, kind, max_parallelism=self.most)
             samples = tuple(Sample(i, memory=10**6) for i in range(self.width.get(name, 1)))
-            units[name] = UnitView(name, plan, samples, False, self.changed_at.get(name), ("lines",), window=window)
+            units[name] = UnitView(
+                name=name,
+                plan=plan,
+                samples=samples,
+                changing=False,
+                changed_at=self.changed_at.get(name),
+                spouts=("lines",),
+                window=window,
+            )
         senders = {"lines": (), "split": ("lines",), "count": ("split",)}
         free = self.slots - sum(self.width.values())
         return RunView(self.now, self.now, units, (), free, ("split", "count"), senders)
