@@ -76,7 +76,7 @@ class Simulation:
                     self.disk = Disk(self.folder, self.events, self.seed)
                     stack.enter_context(self.disk.installed())
                     self.state_dir = StateDir(self.folder)
-                    self.state_store = FileStateStore(self.folder)
+                    self.state_store = FileStateStore(self.folder, waits=True)
                 Tally.heard = self.asked.heard
                 self._run()
         finally:

@@ -81,8 +81,10 @@ def piece_writer(path: Place, base: bool, codec: Codec) -> FiledPiece | Uploaded
 class FileStateStore:
     """Pieces in the state directory. What is written here is part of nothing until a manifest speaks of it."""
 
-    def __init__(self, path: Place) -> None:
+    def __init__(self, path: Place, waits: bool = False) -> None:
+        """`waits`: have a file made durable by the call that ends it, and not by a thread: a simulation has one."""
         self._path = path
+        self._waits = waits
         # One for all: a codec holds a buffer of a megabyte until the collector finds it.
         self._codec = Codec()
         # In an object store a run that was taken for dead may write beside this one: their names differ.
@@ -90,10 +92,15 @@ class FileStateStore:
         if isinstance(path, ObjectPath):
             remove_stale(_PREFIX)
 
-    def create(self, number: int, incarnation: int, base: bool, in_flight: bool = False) -> FiledPiece | UploadedPiece:
+    def create(
+        self, number: int, incarnation: int, base: bool, in_flight: bool = False
+    ) -> PieceWriter | FiledPiece | UploadedPiece:
         """A file for a sub-unit's part of a checkpoint; `in_flight`: for rows in flight. Raises CheckpointError."""
         kind = "-in-flight" if in_flight else "-base" if base else ""
-        return piece_writer(self._path / f"{number:08d}-{incarnation}{kind}{self._own}.state", base, self._codec)
+        path = self._path / f"{number:08d}-{incarnation}{kind}{self._own}.state"
+        if self._waits and isinstance(path, Path):
+            return PieceWriter(path, base, self._codec)
+        return piece_writer(path, base, self._codec)
 
     def read(self, piece: Piece) -> Iterable[tuple[Any, bytes | None]]:
         """Return what was written. Raises CheckpointError."""
