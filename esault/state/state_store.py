@@ -82,7 +82,7 @@ class FileStateStore:
     """Pieces in the state directory. What is written here is part of nothing until a manifest speaks of it."""
 
     def __init__(self, path: Place, waits: bool = False) -> None:
-        """`waits`: have a file made durable by the call that ends it, and not by a thread: a simulation has one."""
+        """`waits`: have a file made durable by the call that ends it, and not by a thread: a simulation and LocalRuntime have one, and a clock that stands still."""
         self._path = path
         self._waits = waits
         # One for all: a codec holds a buffer of a megabyte until the collector finds it.

@@ -125,7 +125,7 @@ class LocalRuntime:
         self._run = run
         self._lineage, self._from_savepoint = lineage or run, from_savepoint
         self._exits: deque[Exited] = deque()
-        self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir)
+        self.state_store: Any = MemoryStateStore() if state_dir is None else FileStateStore(state_dir, waits=True)
         self._state_dir = state_dir
         self.kept: list[CompletedCheckpoint] = []  # all complete ones, where they are kept in memory
         self._plans = LocalPlans(self.plan, plan_of, spouts or {}, real, self._landed, self._prepared)
