@@ -40,19 +40,17 @@ class ColumnarFiles(SplitSource[Any, dict[str, Any]]):
         self._columns = ArrowColumns(who, key, columns)
         self.discovery_interval = None if every is None else check_seconds(who, "every", every)
         self.splits_at_once = FILES_AT_ONCE
-        self._pieces: list[int] | None = None
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read, and where the first one has not the columns."""
         arrow(type(self).__name__)
         sizes = self._files.measure(growing=self.discovery_interval is not None, whole=True)
-        self._pieces = list(sizes.values()) if self.discovery_interval is None else None
         for name, size in list(sizes.items())[:1]:
             self._check_file(name, size)
 
     def pieces(self) -> list[int] | None:
         """Return the sizes of the files as `check` has found them; None where it is looked for new ones."""
-        return self._pieces
+        return self._files.sizes
 
     def _check_file(self, name: str, size: int) -> None:
         """Raises SourceError where it cannot be read, or has not the columns."""

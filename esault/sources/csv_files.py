@@ -79,16 +79,14 @@ class CsvFiles(SplitSource[Any, dict[str, Any]]):
         self._skips = on_bad_line == "skip"
         self.discovery_interval = None if every is None else check_seconds("CsvFiles", "every", every)
         self.splits_at_once = FILES_AT_ONCE
-        self._pieces: list[int] | None = None
 
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read; with `every` only where a folder is missing."""
-        sizes = self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
-        self._pieces = list(sizes.values()) if self.discovery_interval is None else None
+        self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
 
     def pieces(self) -> list[int] | None:
         """Return the sizes of the files as `check` has found them; None where it is looked for new ones."""
-        return self._pieces
+        return self._input.files.sizes
 
     def open(self, context: Context) -> None:
         """Open nothing: files are opened one by one."""

@@ -55,16 +55,14 @@ class Directory(SplitSource[str, str]):
         self._input = TextInput("Directory", path, pattern, encoding, errors, max_line, on_long_line, storage_options)
         self.discovery_interval = None if every is None else check_seconds("Directory", "every", every)
         self.splits_at_once = FILES_AT_ONCE
-        self._pieces: list[int] | None = None
 
     def check(self) -> None:
         """Raises SourceError where a folder is missing; with `every=None` also where there is no file, or one cannot be read."""
-        sizes = self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
-        self._pieces = list(sizes.values()) if self.discovery_interval is None else None
+        self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
 
     def pieces(self) -> list[int] | None:
         """Return the sizes of the files as `check` has found them; None where it is looked for new ones."""
-        return self._pieces
+        return self._input.files.sizes
 
     def open(self, context: Context) -> None:
         """Open nothing: files are opened one by one."""

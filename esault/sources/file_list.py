@@ -55,6 +55,8 @@ class FileList:
         urls = [path for path in self.paths if is_url(path)]
         self.paths = [path for path in self.paths if not is_url(path)]
         self._objects = ObjectList(urls, pattern, storage_options)
+        #: bytes of each file that was measured last; None where more may come
+        self.sizes: list[int] | None = None
 
     @property
     def has_objects(self) -> bool:
@@ -93,6 +95,11 @@ class FileList:
         With `growing`, files may be missing for now; the folders that they are expected in may not. `wait`: for an object store that is
         away. `whole`: files come whole, one after the other, so that a name without an ending is that of a folder.
         """
+        found = self._measured(growing, wait, whole)
+        self.sizes = None if growing else list(found.values())
+        return found
+
+    def _measured(self, growing: bool, wait: bool, whole: bool) -> dict[str, int]:
         found: dict[str, tuple[str, int]] = {}
         # What one path stands for has one name each, but behind "..": to ask for those of thousands takes as long as to look at them.
         alone = len(self.paths) == 1 and ".." not in self.paths[0] and ".." not in self.pattern

@@ -241,7 +241,6 @@ class Outputs:
             counts.dead_letters += 1
             box = self._dead_letters_at(step.on_error.path)
             context = replace(self._context, unit=unit)
-            at, number, rows = f"step:{step.name}", counts.dead_letters, [(key, value)]
             box.put(
                 dead_letter(
                     context=context,
@@ -250,9 +249,9 @@ class Outputs:
                     hook=step.name,
                     key=key,
                     value=value,
-                    number=number,
-                    at=at,
-                    rows=rows,
+                    number=counts.dead_letters,
+                    at=f"step:{step.name}",
+                    rows=[(key, value)],
                 )
             )
             if box not in self._unsynced:

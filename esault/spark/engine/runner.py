@@ -264,7 +264,6 @@ class Runner:
         if step.on_error.kind == "dead_letter":
             self.count.dead_letters += 1
             box = self._runners.dead_letters(step.on_error.path)
-            at, number, rows = f"step:{step.name}", self.count.dead_letters, [(key, value)]
             codec = self._runners.codec
             box.put(
                 dead_letter(
@@ -274,9 +273,9 @@ class Runner:
                     hook=step.name,
                     key=key,
                     value=value,
-                    number=number,
-                    at=at,
-                    rows=rows,
+                    number=self.count.dead_letters,
+                    at=f"step:{step.name}",
+                    rows=[(key, value)],
                 )
             )
 
