@@ -174,6 +174,10 @@ class Counts:
     functions: dict[str, float]
 
 
+#: makes `__init__` of classes, once for each class and when there have been some objects of it
+_ONCE = "esault.value_class:"
+
+
 def count(workload: Workload) -> Counts:
     """Run it four times: the tuples' share is what a longer run takes beyond a shorter one. Raises RuntimeError."""
     short, long = workload.rows(workload.warm), workload.rows(workload.warm + workload.more)
@@ -185,7 +189,9 @@ def count(workload: Workload) -> Counts:
         runs.append((bytecodes.by_function, calls))
     (before, calls_before), (after, calls_after) = runs
     after.subtract(before)
-    functions = {name: executed / workload.tuples for name, executed in after.items()}
+    for name in [name for name in after if name.startswith(_ONCE)]:
+        del after[name]
+    functions = {name: executed / workload.tuples for name, executed in after.items() if executed}
     figures = {
         "bytecodes": sum(after.values()) / workload.tuples,
         "Python calls": (calls_after.python - calls_before.python) / workload.tuples,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Any, Protocol
 
 from esault.messages.checkpoint import Piece
@@ -93,44 +93,44 @@ class FullSnapshot:
 
     def before(self, names: Iterable[Name]) -> None:
         """The keys of these names are about to be processed."""
-        written = self._written
-        for name in () if self.done else names:
-            if name not in written:
-                written.add(name)
-                self._write(name)
+        if not self.done:
+            self._write_new(names)
 
-    def _write(self, name: Name) -> None:
-        state = self._source.peek(name)
-        if state is not None:  # else it is new, or has left
-            self._taker.add(self._source.key_of(name), state)
+    def _write_new(self, names: Iterable[Name]) -> None:
+        """Write those that were not written, and keep them in mind."""
+        new = dict.fromkeys(filterfalse(self._written.__contains__, names))
+        if new:
+            self._written.update(new)
+            self._write(new)
 
-    def _write_some(self, most: int | None) -> None:
-        """Write so many of those that are left; None: all."""
-        written, count = self._written, 0
-        for name in islice(self._in_memory, most):
-            count += 1
-            if name not in written:
-                written.add(name)
-                self._write(name)
-        if count != most:
-            for name in islice(self._on_disk, most):
-                count += 1
-                if name not in written:
-                    self._write(name)
-        self.done = count == 0 or most is None
+    def _write(self, names: Iterable[Name]) -> None:
+        peek, key_of, add = self._source.peek, self._source.key_of, self._taker.add
+        for name in names:
+            state = peek(name)
+            if state is not None:  # else it is new, or has left
+                add(key_of(name), state)
+
+    def _write_some(self) -> None:
+        """Write some of those that are left."""
+        if names := list(islice(self._in_memory, SLICE)):
+            self._write_new(names)
+        elif names := list(islice(self._on_disk, SLICE)):
+            self._write(filterfalse(self._written.__contains__, names))
+        self.done = not names
 
     def advance(self, seconds: float) -> bool:
         """Write for so long; whether more is left. Raises StateError where a state on a disk cannot be read."""
         until = self._clock() + seconds
         while not self.done:
-            self._write_some(SLICE)
+            self._write_some()
             if self._clock() >= until:
                 break
         return not self.done
 
     def all(self) -> None:
         """Write what is left at once: everything may be touched now."""
-        self._write_some(None)
+        while not self.done:
+            self._write_some()
 
     def drop(self) -> None:
         """Give it up."""
