@@ -57,11 +57,19 @@ _LOST = {
     *("OUT_OF_ORDER_SEQUENCE_NUMBER", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"),
 }
 _ANEW = "the producer or its transaction is lost: what goes on from a checkpoint sends these rows again"
+#: a partition has no leader for a moment: it has just been made, or moves to another broker
+_LEADERLESS = {
+    *("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE"),
+    *("FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
+}
+#: what is said of a partition that has just been found, beside that
+UNSETTLED = {*_LEADERLESS, "UNKNOWN_TOPIC_OR_PART"}
 #: may pass by itself: a restart is worth while
 _PASSING = {
     *_LOST,
+    *_LEADERLESS,
     *("_ALL_BROKERS_DOWN", "_TRANSPORT", "_TIMED_OUT", "_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE", "REQUEST_TIMED_OUT"),
-    *("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "LEADER_NOT_AVAILABLE", "COORDINATOR_NOT_AVAILABLE"),
+    *("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "COORDINATOR_NOT_AVAILABLE"),
     *("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE", "_RESOLVE"),
 }
 #: no waiting mends these

@@ -1,11 +1,15 @@
-"""The reader of one partition: where it begins, and its messages as tuples."""
+"""The reader of one partition: where it begins, and its messages as tuples.
+
+It is one module of over 300 lines: all of it is about one consumer and the offset at which it stands.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from esault.connectors.kafka.client import ANSWER_WITHIN, Watch, failure, libraries, raise_failure
+from esault.connectors.kafka.client import ANSWER_WITHIN, UNSETTLED, Watch, failure, libraries, raise_failure
 from esault.connectors.kafka.dead_letters import DeadLetters
 from esault.errors import EsaultError, SourceError
 from esault.sources.deserializers import told_bad
@@ -15,6 +19,8 @@ from esault.topology.spout import EndOfStream
 
 __all__ = ["Begin", "Partition", "Reading"]
 
+#: seconds after which a broker that has no leader for a partition is asked again
+AGAIN = 0.1
 #: an offset, and the one at which the partition ends
 _Position = tuple[int, "int | None"]
 
@@ -91,8 +97,19 @@ class Partition(SplitReader[Any, Any]):
     def _place(self, offset: int) -> Any:
         return self._kafka.TopicPartition(self._topic, self._number, offset)
 
+    def _ask(self, question: Callable[[], Any]) -> Any:
+        """Ask the broker, and again while the partition has no leader: it may have been made a moment ago."""
+        until = time.monotonic() + ANSWER_WITHIN
+        while True:
+            try:
+                return question()
+            except self._kafka.KafkaException as error:
+                if error.args[0].name() not in UNSETTLED or time.monotonic() >= until:
+                    raise
+            time.sleep(AGAIN)
+
     def _bounds(self) -> tuple[int, int]:
-        low, high = self._consumer.get_watermark_offsets(self._place(0), timeout=ANSWER_WITHIN)
+        low, high = self._ask(lambda: self._consumer.get_watermark_offsets(self._place(0), timeout=ANSWER_WITHIN))
         return low, high
 
     def _begun(self, begin: Begin) -> _Position:
@@ -101,12 +118,15 @@ class Partition(SplitReader[Any, Any]):
         if begin.start == "committed":
             offset = self._committed(begin, low, high)
         elif offset is None:
-            asked = [self._place(round(float(begin.start) * 1000))]
-            (found,) = self._consumer.offsets_for_times(asked, timeout=ANSWER_WITHIN)
-            if found.error is not None:
-                raise self._kafka.KafkaException(found.error)
+            found = self._ask(lambda: self._offset_at(float(begin.start)))
             offset = found.offset if found.offset >= 0 else high
         return offset, high if begin.ends else None
+
+    def _offset_at(self, seconds: float) -> Any:
+        (found,) = self._consumer.offsets_for_times([self._place(round(seconds * 1000))], timeout=ANSWER_WITHIN)
+        if found.error is not None:
+            raise self._kafka.KafkaException(found.error)
+        return found
 
     def _committed(self, begin: Begin, low: int, high: int) -> int:
         (found,) = self._consumer.committed([self._place(0)], timeout=ANSWER_WITHIN)
