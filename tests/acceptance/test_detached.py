@@ -59,7 +59,8 @@ def test_a_run_goes_on_alone_logs_and_is_stopped(esault, tmp_path):
     code, out, err = esault("run", "shop.py", "--detach", "--set", f"name={name}")
     assert code == 0, err
     run = out.splitlines()[0].split()[-1]
-    found = state(esault, run)
+    while (found := state(esault, run))["state"] in ("building", "wiring", "beginning"):
+        time.sleep(0.1)
     assert (found["topology"], found["state"]) == (name, "running")
     process = psutil.Process(found["process"])
     assert process.terminal() is None and os.getsid(process.pid) == process.pid
