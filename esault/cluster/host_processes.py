@@ -98,7 +98,11 @@ class HostProcesses:
                 self.pool.demand(each.run, word)
 
     def hung_up(self, caller: object) -> None:
-        """Forget what this caller waits for."""
+        """Forget what this caller waits for, and end processes that it will never enter: it was not told yet where they listen."""
+        for hosted in self._all.values():
+            if hosted.caller is caller and hosted.answer is not None:
+                hosted.answer = None
+                hosted.process.kill()
         for run in [run for run, (_, _, who) in self._waiting.items() if who is caller]:
             del self._waiting[run]
             self.pool.leave(run)

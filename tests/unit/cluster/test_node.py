@@ -224,6 +224,33 @@ def test_a_run_that_waits_for_slots_is_forgotten_when_it_hangs_up_and_refused_wh
     assert "drains" in refused.text
 
 
+def test_who_hangs_up_before_his_host_process_listens_leaves_no_slot_taken(node, call, monkeypatch):
+    program(monkeypatch, "import time; time.sleep(60)")
+    driver = call()
+    driver.connection.send(order("killed", 4))
+    for _ in range(1000):
+        if node._host_processes:
+            break
+        node.turn(0.01)
+    driver.connection.close()  # its command was killed while it started
+    program(monkeypatch, "import time; print('port 77', flush=True); time.sleep(60)")
+    for _ in range(1000):
+        if not node._host_processes:
+            break
+        node.turn(0.01)
+    assert call().ask(order("again", 4)) == HostStarted("again", 77)
+
+
+def test_a_host_process_that_was_told_of_stays_when_the_line_to_the_node_is_gone(node, call, monkeypatch):
+    program(monkeypatch, "import time; print('port 77', flush=True); time.sleep(60)")
+    driver = call()
+    assert driver.ask(order("entered", 4)) == HostStarted("entered", 77)
+    driver.connection.close()
+    for _ in range(50):
+        node.turn(0.01)
+    assert len(node._host_processes) == 1
+
+
 def test_a_demand_of_who_has_no_run_here_changes_nothing(node, call):
     stranger = call()
     stranger.connection.send(SlotDemand(0, 9, 9, 9))
