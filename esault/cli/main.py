@@ -146,6 +146,10 @@ def _code_of(arguments: list[str] | None) -> int:
     except click.exceptions.Abort:
         return STOPPED
     except click.ClickException as error:
+        if isinstance(error, click.BadParameter):
+            from esault.cli.settings_file import with_origin  # for this error alone
+
+            error = with_origin(error)
         error.show()
         return WRONG_USE
     except TopologyFailed as error:

@@ -22,7 +22,7 @@ import click
 
 from esault.errors import UsageError
 
-__all__ = ["FILE", "check_environment", "origins", "read"]
+__all__ = ["FILE", "check_environment", "origins", "read", "with_origin"]
 
 #: in the folder in which the command is started
 FILE = "esault.toml"
@@ -80,11 +80,25 @@ def origins(ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
     for each in ctx.command.params:
         source = ctx.get_parameter_source(each.name or "")
         if isinstance(each, click.Option) and source is not None and source.name in words:
-            origin = words[source.name]
-            if source.name == "ENVIRONMENT":
-                origin = str(each.envvar or f"{ctx.auto_envvar_prefix}_{(each.name or '').upper()}")
+            origin = words[source.name] if source.name != "ENVIRONMENT" else _variable(ctx, each)
             value = ctx.params.get(each.name or "")
             yield each.opts[0], " ".join(map(str, value)) if isinstance(value, (tuple, list)) else value, origin
+
+
+def with_origin(error: click.BadParameter) -> click.BadParameter:
+    """Return the error of an option's value with the place where the value stands, unless that is the command line."""
+    if error.ctx is None or not isinstance(error.param, click.Option):
+        return error
+    source = error.ctx.get_parameter_source(error.param.name or "")
+    if source is None or source.name not in ("ENVIRONMENT", "DEFAULT_MAP"):
+        return error
+    file = f"[{error.ctx.info_name}] of {FILE}"
+    origin = file if source.name == "DEFAULT_MAP" else f"{_variable(error.ctx, error.param)} in the environment"
+    return click.BadParameter(f"{error.message.rstrip('.')} ({origin})", error.ctx, error.param, error.param_hint)
+
+
+def _variable(ctx: click.Context, option: click.Option) -> str:
+    return str(option.envvar or f"{ctx.auto_envvar_prefix}_{(option.name or '').upper()}")
 
 
 def _toml() -> Any:

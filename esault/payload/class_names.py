@@ -386,6 +386,13 @@ def _walk(home: ModuleType, module: str, name: str) -> Any:
     return thing
 
 
+def _worth_vouching(cls: Any, package: str) -> str:
+    """Return what to vouch for: a package, or of Python's library, in which there is much that acts, the class alone."""
+    if package == "builtins":
+        return ""
+    return str(cls.__qualname__) if package in sys.stdlib_module_names else repr(package)
+
+
 def check(thing: Any) -> None:
     """Check that a class or function can be named. Raises PayloadError, with what to do."""
     if thing in _checked:
@@ -413,11 +420,12 @@ def check(thing: Any) -> None:
             raise PayloadError(
                 f"{kind} {name} is not what {_short(module)}.{name} is; define it once, at the top of the file"
             )
-        package = module.partition(".")[0]
         if kind == "class":
+            vouched = _worth_vouching(thing, module.partition(".")[0])
             raise PayloadError(
                 f"{type_name(thing)} is a class of {module}, of which eSault does not know that it only holds data; keep plain values of "
-                f"it, make it in open(context), or vouch for it: Topology(..., types=({package!r},))"
+                f"it, {'or ' if not vouched else ''}make it in open(context)"
+                + (f", or vouch for it: Topology(..., types=({vouched},))" if vouched else "")
             )
         raise PayloadError(
             f"code does not travel: {module}.{name} is no function of your own; use a name that stands for it"

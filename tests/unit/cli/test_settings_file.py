@@ -113,3 +113,12 @@ def test_a_file_is_utf_8_and_one_that_is_not_is_refused(call):
     Path("esault.toml").write_bytes('[run]\nengine = "local"\nreport = "größe.json"\n'.encode())
     assert call("run", "told.py")[0] == 0
     assert Path("größe.json").exists()
+
+
+def test_a_value_that_will_not_do_is_named_with_the_place_where_it_stands(call, monkeypatch):
+    code, _, err = call("run", "told.py", toml='[run]\ncheckpoint = "soon"\n')
+    assert code == 2
+    assert "'--checkpoint': 'soon' is not a valid float ([run] of esault.toml)" in err
+    monkeypatch.setenv("ESAULT_RUN_CHECKPOINT", "later")
+    assert "'later' is not a valid float (ESAULT_RUN_CHECKPOINT in the environment)" in call("run", "told.py")[2]
+    assert "'now' is not a valid float.\n" in call("run", "told.py", "--checkpoint", "now")[2]

@@ -6,6 +6,7 @@ import asyncio
 import collections
 import operator
 import socket
+import string
 import sys
 import threading
 import typing
@@ -208,6 +209,8 @@ def refused():
     yield "local class", _local(), "is defined inside a function, where other processes cannot find it"
     yield "iterator of zip", zip("ab"), "use list"
     yield "other package's class", pytest.approx(1), r"vouch for it: Topology\(\.\.\., types=\('_pytest',\)\)"
+    yield "class of the library", string.Template("a"), r"vouch for it: Topology\(\.\.\., types=\(Template,\)\)"
+    yield "class of Python itself", object, r"is a class of builtins.*or make it in open\(context\)$"
     yield "function of NumPy", np.mean, "code does not travel: numpy.mean"
     yield "ufunc of NumPy", np.add, "code does not travel: numpy.add"
     yield "function of the library", threading.current_thread, "code does not travel: threading"
