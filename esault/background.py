@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,9 +11,14 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
-__all__ = ["BackgroundLoop", "in_background"]
+__all__ = ["BackgroundLoop", "at_once", "in_background"]
 
 T = TypeVar("T")
+
+
+def at_once(work: Callable[[], T]) -> T:
+    """Return `work()`: where `in_background` has a thread for it, and there is no need of one."""
+    return work()
 
 
 def in_background(work: Callable[[], T]) -> Future[T]:
@@ -29,7 +35,8 @@ def in_background(work: Callable[[], T]) -> Future[T]:
         else:
             future.set_result(found)
 
-    threading.Thread(target=run, daemon=True, name="esault-background-work").start()
+    # `threading` would wait until the thread runs, which on busy cores takes longer than a batch.
+    _thread.start_new_thread(run, ())
     return future
 
 

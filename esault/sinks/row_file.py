@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +24,10 @@ LOG_SIZE = 64 * 1024 * 1024
 
 
 class RowFile:
-    """The file at `path`, and what this sub-unit adds to it. Raises SinkError, naming path and remedy."""
+    """The file at `path`, and what this sub-unit adds to it. Raises SinkError, naming path and remedy.
+
+    What waits for the disk is done by `Context.in_thread`; rows may be written meanwhile.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -32,6 +37,11 @@ class RowFile:
         self._copied = 0
         #: logs that nothing is added to any more, and their length, until they have been copied
         self._full: dict[str, int] = {}
+        #: of these, those that may not be durable yet
+        self._unsynced: list[RowLog] = []
+        #: logs that were copied beside the data loop, and how far
+        self._done: deque[tuple[str, int]] = deque()
+        self._context: Context | None = None
 
     def check(self, mode: str) -> None:
         """Check that the file may be written, and is not there where `mode` is "error"."""
@@ -49,11 +59,10 @@ class RowFile:
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self._writer = f"{quote(context.run, safe='')}-{context.sub_unit}"
+        self._context = context
         self._full = {}
-        if self._log is not None:
-            # its file stays: what was prepared can still be committed by its handle
-            self._log.close()
-            self._log = None
+        self._done.clear()
+        self._close_logs()  # their files stay: what was prepared can still be committed by its handle
 
     def write(self, data: bytes) -> None:
         """Append to this sub-unit's log."""
@@ -62,23 +71,41 @@ class RowFile:
             log = self._log = self._new_log()
         log.write(data)
 
-    def prepare(self) -> tuple[tuple[str, int], ...] | None:
-        """Return each log that is not yet shown whole, and how much of it is to be; it is durable."""
+    def prepare(self) -> Any:
+        """Return each log that is not yet shown whole, and how much of it is to be; it is durable then."""
+        self._take_note()
         log = self._log
+        open_end: tuple[tuple[str, int], ...] = ()
+        self._unsynced = [each for each in self._unsynced if not each.closed]
+        logs = list(self._unsynced)
         if log is not None and log.size != self._copied:
-            end = log.sync()
+            end = log.flush()
             if end < LOG_SIZE:
-                return (*self._full.items(), (log.name, end))
-            # Rows may come between this and the commit, so that it would never be copied whole: the next ones go to another.
-            log.close()
-            self._full[log.name] = end
-            self._log = None
-        return tuple(self._full.items()) or None
+                open_end = ((log.name, end),)
+            else:  # rows may come between this and the commit, so that it would never be copied whole: the next ones go to another
+                self._full[log.name] = end
+                self._unsynced.append(log)
+                self._log = None
+            logs.append(log)
+        handle = (*self._full.items(), *open_end)
+        return self._in_thread(partial(_make_durable, logs, bool(open_end), handle)) if logs else handle or None
 
-    def commit(self, epoch: int, handle: Any) -> None:
+    def commit(self, epoch: int, handle: Any) -> Any:
         """Copy the logs to the file as far as the handle says, unless that has been done."""
-        for name, end in handle or ():
+        return self._in_thread(partial(self._commit, handle)) if handle else None
+
+    def _commit(self, handle: Sequence[tuple[str, int]]) -> None:
+        for name, end in handle:
             self.file.commit(name, end)
+            self._done.append((name, end))
+
+    def _in_thread(self, work: Any) -> Any:
+        return work() if self._context is None else self._context.in_thread(work)
+
+    def _take_note(self) -> None:
+        """Take note of what has been copied."""
+        while self._done:
+            name, end = self._done.popleft()
             if self._log is not None and self._log.name == name:
                 self._copied = max(self._copied, end)
             elif self._full.get(name, end + 1) <= end:
@@ -92,12 +119,19 @@ class RowFile:
 
     def close(self) -> None:
         """Close the log; it is removed unless there are rows in it that were not committed."""
-        log, self._log = self._log, None
-        if log is not None:
+        self._take_note()
+        log = self._log
+        self._close_logs()
+        if log is not None and self._copied == log.size:
+            with contextlib.suppress(FileNotFoundError):  # the run may have ended, and tidied up, before us
+                os.unlink(log.path)
+
+    def _close_logs(self) -> None:
+        if self._log is not None:
+            self._unsynced.append(self._log)
+        for log in self._unsynced:
             log.close()
-            if self._copied == log.size:
-                with contextlib.suppress(FileNotFoundError):  # the run may have ended, and tidied up, before us
-                    os.unlink(log.path)
+        self._log, self._unsynced = None, []
 
     def _new_log(self) -> RowLog:
         # never used twice, whatever the engine numbers twice
@@ -108,3 +142,14 @@ class RowFile:
             raise unwritable(self.path, error) from error
         self._copied = 0
         return RowLog(os.path.join(self.file.folder, name))
+
+
+def _make_durable(
+    logs: Sequence[RowLog], goes_on: bool, handle: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...]:
+    """Return the handle, once all these logs are durable, and closed but the last one if it `goes_on`."""
+    for log in logs:
+        log.sync()
+        if not goes_on or log is not logs[-1]:
+            log.close()
+    return handle

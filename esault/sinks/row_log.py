@@ -21,6 +21,7 @@ class RowLog:
         self.name = os.path.basename(path)
         self._buffer = bytearray()
         self._written = 0
+        self.closed = False
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
             sync_folder(os.path.dirname(path))
@@ -38,18 +39,23 @@ class RowLog:
         if len(self._buffer) > _BUFFER:
             self._flush()
 
-    def sync(self) -> int:
-        """All that was written is durable; returns how many bytes that are."""
+    def flush(self) -> int:
+        """Hand all that was written to the system; returns how many bytes that are."""
         self._flush()
+        return self._written
+
+    def sync(self) -> None:
+        """Make what was flushed durable; any thread may call this."""
         try:
             os.fsync(self._fd)
         except OSError as error:
             raise unwritable(self.path, error) from error
-        return self._written
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._fd)
+        """Close the file; it may be closed already."""
+        if not self.closed:
+            self.closed = True
+            os.close(self._fd)
 
     def _flush(self) -> None:
         try:

@@ -18,7 +18,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from esault.background import BackgroundLoop
+from esault.background import BackgroundLoop, at_once, in_background
 from esault.control.report.summary import how_ended
 from esault.control.report.summary import report as make_report
 from esault.control.run.driver import Driver
@@ -290,6 +290,7 @@ class LocalRuntime:
                         else None,
                         event_loop=SteppedLoop,
                         background=self.background,
+                        in_thread=in_background if self._now is time.time else at_once,
                         pause=time.sleep if self._now is time.time else self.clock.advance,
                     ),
                 )

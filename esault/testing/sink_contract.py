@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from esault.background import BackgroundLoop
+from esault.background import BackgroundLoop, in_background
 from esault.flow.send.sink_call import waited
 from esault.testing.killable_process import KillableProcess
 from esault.topology.context import Context
@@ -94,7 +94,9 @@ class _Server:
             return sink.begin(RunInfo(run, "contract", "sink", resumed, _LINEAGE))
         if hook == "open":
             run, number = arguments
-            sink.context = Context("sink", sub_unit=number, run=run, lineage=_LINEAGE, run_dir=self._run_dir)
+            sink.context = Context(
+                "sink", sub_unit=number, run=run, lineage=_LINEAGE, in_thread=in_background, run_dir=self._run_dir
+            )
             return sink.open(sink.context)
         if hook == "write":
             keys, values, ids = arguments

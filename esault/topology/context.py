@@ -24,6 +24,10 @@ def _never() -> float:
     return -math.inf
 
 
+def _at_once(work: Callable[[], Any]) -> Any:
+    return work()
+
+
 def logger_of(made: Any) -> logging.Logger:
     """Return the logger of the module that an object, a class or a factory comes from; of a spout around another, that one's."""
     while isinstance(made, functools.partial):
@@ -59,6 +63,9 @@ class Context:
     watermark: Callable[[Any], float] = _unknown
     #: for bolts with `ttl(by="event")`: time of the tuple or timer that is processed, seconds since the epoch; -inf: not known
     event_time: Callable[[], float] = _never
+    #: for sinks: `return self.context.in_thread(work)` in `prepare` or `commit` has `work()` done in a thread beside the data loop, which
+    #: does not wait for a disk or a server then; where there is no data loop (tests, Spark) it is done at once
+    in_thread: Callable[[Callable[[], Any]], Any] = _at_once
     #: the run's own folder for this run's short-lived files; None where there is none
     run_dir: str | None = None
     #: one more than how often all of the run have gone back to a checkpoint. For the engine

@@ -183,6 +183,7 @@ class Outputs:
             run=here.run,
             lineage=here.lineage,
             now=self._clock,
+            in_thread=here.in_thread,
             run_dir=here.run_dir,
         )
         writer = SinkWriter(

@@ -23,6 +23,7 @@ def context_of(build: Build, plan: UnitPlan, environment: Environment) -> Contex
         run=build.run,
         lineage=build.lineage or build.run,
         now=environment.clock,
+        in_thread=environment.in_thread,
         run_dir=environment.run_dir,
         epoch=build.epoch,
     )

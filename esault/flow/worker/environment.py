@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from esault.flow.channel.wire import Wire
 from esault.flow.checkpoint.snapshot import StateStore
@@ -35,6 +36,8 @@ class Environment:
     event_loop: Callable[[Callable[[], float]], EventLoop] | None = None
     #: runs coroutines of sinks; None: there are none
     background: Background | None = None
+    #: has something done in a thread beside the data loop, and returns a future of it; at once where there is none
+    in_thread: Callable[[Callable[[], Any]], Any] = lambda work: work()
     #: called from any thread: a sink is done with what it was asked for, so that a turn has something to do
     wake: Callable[[], None] = lambda: None
     #: makes a place for states that have no room in memory

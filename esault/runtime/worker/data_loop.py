@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from esault.background import BackgroundLoop
+from esault.background import BackgroundLoop, in_background
 from esault.errors import CheckpointError, EsaultError
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
@@ -210,6 +210,7 @@ class SubUnitLoop(DataLoop):
             state_store=state_store,
             event_loop=_event_loop,
             background=self._background,
+            in_thread=in_background,
             wake=self._waker.wake,
             states_on_disk=StatesOnDisk,
             free_memory=give_back,

@@ -16,19 +16,19 @@ from esault.errors import SinkError
 from esault.sinks.delta.committer import Committer
 from esault.sinks.delta.fit import Declared, new_columns, parse_partitions
 from esault.sinks.delta.part import StagedPart, stage, staging
+from esault.sinks.landing.arrow import load
 from esault.sinks.landing.buffer import Buffer
 from esault.sinks.landing.changelog import Changelog
 from esault.sinks.landing.disk import Disk, LocalDisk, explained
 from esault.sinks.landing.log import LOG_FOLDER
 from esault.sinks.landing.schema import UPSERT_ADDED, parse_columns, parse_primary_key
+from esault.sinks.landing.staging import Staging
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
 __all__ = ["DeltaSink"]
 
 _MODES = ("error", "append", "replace")
-#: Arrow bytes of one checkpoint that stay in memory; more go into parts at once
-_SPILL = 64 * 2**20
 
 
 class DeltaSink(Sink):
@@ -87,8 +87,7 @@ class DeltaSink(Sink):
         self.primary_key = parse_primary_key("DeltaSink", self.columns, primary_key, deleted)
         self.partition_by = parse_partitions(self.columns, partition_by)
         self._disk: Disk = LocalDisk()
-        self._buffer: Buffer | None = None
-        self._parts: list[StagedPart] = []
+        self._rows: Staging[StagedPart] | None = None
         # of the driver's object
         self._committer: Committer | None = None
         self._lineage = ""
@@ -177,32 +176,34 @@ class DeltaSink(Sink):
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self.context = context
+        context.in_thread(load)
         owner = f"{self!r} of {context.unit}"
         changelog, schema = None, self.columns
         if self.primary_key:
             changelog = Changelog(owner, self.columns, self.primary_key, self.deleted, context.now)
             schema = self.columns + UPSERT_ADDED
-        self._buffer = Buffer(owner, schema, context.run, changelog)
-        self._parts = []
+        buffer = Buffer(owner, schema, context.run, changelog)
+        self._rows = Staging(buffer, self._stage, self._sync, context.in_thread)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take rows. SinkError when a value does not fit its column: named with key, type and column."""
-        self._opened().add_rows(rows)
-        self._spill()
+        staging = self._opened()
+        staging.buffer.add_rows(rows)
+        staging.spill()
 
     def write_columns(self, keys: Any, values: Any, time: float, ids: Sequence[str] | None) -> None:
         """Take rows as columns; see `write`."""
-        self._opened().add(keys, values, time, ids)
-        self._spill()
+        staging = self._opened()
+        staging.buffer.add(keys, values, time, ids)
+        staging.spill()
 
-    def prepare(self, epoch: int) -> dict[str, Any] | None:
+    def prepare(self, epoch: int) -> Any:
         """Stage what came since the last one; the handle names the parts. May be tried again after a SinkError."""
-        self._stage()
-        if not self._parts:
+        return self._opened().prepare(self._handle)
+
+    def _handle(self, parts: list[StagedPart]) -> dict[str, Any] | None:
+        if not parts:
             return None
-        with explained("writing", self.path):
-            self._disk.sync_folder(self._staging())
-        parts, self._parts = self._parts, []
         where = self.context
         # Epochs are those of a run: with --restart they begin anew.
         app = f"esault/{where.lineage}/{where.unit}/{where.run}"
@@ -210,31 +211,27 @@ class DeltaSink(Sink):
 
     def close(self) -> None:
         """Rows that were not prepared are dropped; what was prepared can still be committed."""
-        self._buffer = None
+        self._rows = None
 
     # the rest
 
-    def _opened(self) -> Buffer:
-        if self._buffer is None:
+    def _opened(self) -> Staging[StagedPart]:
+        if self._rows is None:
             raise SinkError(f"{self!r} is not open: the engine calls open(context) before it writes")
-        return self._buffer
+        return self._rows
 
     def _staging(self) -> str:
         return staging(self.path, self.context.lineage)
 
-    def _spill(self) -> None:
-        if self._opened().bytes >= _SPILL:
-            self._stage()
-
-    def _stage(self) -> None:
-        """Write all rows in the buffer as parts; they stay there when the disk refuses."""
-        buffer = self._opened()
-        if not len(buffer):
-            return
+    def _stage(self, rows: Buffer) -> list[StagedPart]:
+        """Write all rows of a buffer, which stay there, as parts."""
         # rows that are merged into the table are not parts of it
         by = () if self.primary_key else self.partition_by
-        self._parts += stage(self._staging(), buffer.table(), self.columns, by, self._disk)
-        buffer.clear()
+        return stage(self._staging(), rows.table(), self.columns, by, self._disk)
+
+    def _sync(self) -> None:
+        with explained("writing", self.path):
+            self._disk.sync_folder(self._staging())
 
     def _declared(self) -> Declared:
         return Declared(self.path, self.columns, self.partition_by, self.primary_key, self.schema_mode == "merge")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     _Bytes = bytes | array[int] | array[float]
 
-__all__ = ["arrow_schema", "arrow_type", "conform", "constant", "moments", "parquet_bytes", "to_array"]
+__all__ = ["arrow_schema", "arrow_type", "conform", "constant", "load", "moments", "parquet_bytes", "to_array"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -186,6 +186,12 @@ def moments(micros: array[int]) -> pa.Array:
     import pyarrow as pa
 
     return pa.Array.from_buffers(pa.timestamp("us", "UTC"), len(micros), [None, pa.py_buffer(micros)])
+
+
+def load() -> None:
+    """Load the libraries, which takes a tenth of a second: beside the data loop, before the first row needs them."""
+    import pyarrow.compute
+    import pyarrow.parquet  # noqa: F401
 
 
 def parquet_bytes(table: pa.Table) -> pa.Buffer:

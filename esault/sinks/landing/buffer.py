@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from copy import copy
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Buffer"]
 
-#: rows that stay Python objects at most; they take several times the memory of an Arrow batch
-_CHUNK = 32_768
+#: rows that stay Python objects at most: they take several times the memory of an Arrow batch, and to make one the data loop stands still
+_CHUNK = 4_096
 #: rows of arrays that are not worth a batch of their own
 _FEW = 256
 
@@ -174,6 +175,16 @@ class Buffer:
         """All rows as (their number, the bytes of a Parquet file). They stay until `clear`."""
         table = self.table()
         return table.num_rows, parquet_bytes(table)
+
+    def take(self) -> Buffer:
+        """Return a buffer of all rows so far, which no longer are in this one. Raises SinkError as `add`; then they are.
+
+        They are Arrow batches by then: another thread can work on them without the interpreter.
+        """
+        self._convert()
+        taken = copy(self)
+        self.clear()
+        return taken
 
     def clear(self) -> None:
         """Forget all rows."""

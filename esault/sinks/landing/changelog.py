@@ -42,8 +42,8 @@ class Changelog:
         self._declared = columns
         self._deleted = deleted
         self._now = now
-        #: the greatest stamp that was given or seen
-        self.newest = newest
+        #: the greatest stamp that was given, and the greatest that was seen: two, for a commit in a thread of its own sees some
+        self._given, self._seen = newest, 0
         names = [column.name for column in columns]
         self._names = names[1:]
         self._places = [names.index(name) for name in key]
@@ -53,12 +53,17 @@ class Changelog:
 
     def stamp(self) -> int:
         """Return what says when the rows of a batch were written."""
-        self.newest = max(round(self._now() * 1e6), self.newest + 1)
-        return self.newest
+        self._given = max(round(self._now() * 1e6), self.newest + 1)
+        return self._given
+
+    @property
+    def newest(self) -> int:
+        """Return the greatest stamp that was given or seen."""
+        return max(self._given, self._seen)
 
     def seen(self, newest: int) -> None:
-        """The table holds rows that are so new: those to come are newer."""
-        self.newest = max(self.newest, newest)
+        """The table holds rows that are so new: those to come are newer. From one thread at a time."""
+        self._seen = max(self._seen, newest)
 
     def cells(
         self, keys: list[Any], values: list[Any], micros: array[int]

@@ -1,5 +1,7 @@
 """A sink that lands rows as Parquet parts under a commit log. `SparkTable` and `Parquet` are thin over it.
 
+What waits for the disk is done by `Context.in_thread`, beside the data loop; rows may come meanwhile.
+
 One epoch of one sub-unit: `prepare` writes a part (temporary name, fsync, rename, fsync of the folder), which
 is not visible yet; `commit` adds the log entry that makes it visible. A crash between the two leaves a part that no
 reader sees and `vacuum` removes. What is prepared and never committed because a checkpoint was given up stays with
@@ -15,13 +17,14 @@ import importlib.util
 import logging
 import os
 import time as clock
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from esault.background import in_background
 from esault.errors import SinkError
 from esault.object_store.stored_object import is_url, local_path
+from esault.sinks.landing.arrow import load
 from esault.sinks.landing.buffer import Buffer
 from esault.sinks.landing.changelog import Changelog
 from esault.sinks.landing.compaction import Compactor, compact_all
@@ -32,6 +35,7 @@ from esault.sinks.landing.lock import RunLock
 from esault.sinks.landing.log import LOG_FOLDER, CommitLog, Conflict, probe, utc
 from esault.sinks.landing.object_disk import ObjectDisk
 from esault.sinks.landing.schema import UPSERT_ADDED, Schema, parse_columns, parse_primary_key
+from esault.sinks.landing.staging import Staging
 from esault.sinks.landing.state import TableState
 from esault.sinks.landing.vacuum import prune, remove_parts, vacuum
 from esault.topology.context import Context
@@ -40,8 +44,6 @@ from esault.topology.sink import Row, RunInfo, Sink
 __all__ = ["LandedTable"]
 
 _MODES = ("error", "append", "replace")
-#: Arrow bytes of one epoch that stay in memory; more go into a part of their own at once
-_SPILL = 64 * 2**20
 #: seconds between two times that a run which goes on and on removes what is old in the log
 _PRUNE_EVERY = 3600.0
 #: rows of a table with a primary key that the end of a run merges: about a second; more are left to the rules
@@ -99,11 +101,11 @@ class LandedTable(Sink):
         self._compactor: Compactor | None = None
         self._disk: Disk = ObjectDisk(self.path, storage_options) if self._far else LocalDisk()
         self._log: CommitLog | None = None
-        self._buffer: Buffer | None = None
-        #: parts written in the epoch so far, and handles of epochs that were not committed
-        self._parts: list[Part] = []
+        self._staging: Staging[Part] | None = None
         self._prune_at = 0.0
+        #: handles of epochs that were not committed, and those that were prepared since
         self._open_epochs: list[dict[str, Any]] = []
+        self._prepared: deque[dict[str, Any]] = deque()
         self._app = ""
         self._fence: tuple[str | None, ...] | None = None
         # of the driver's object
@@ -223,6 +225,7 @@ class LandedTable(Sink):
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self.context = context
+        context.in_thread(load)
         folder = os.path.join(self.path, LOG_FOLDER)
         with explained("making", folder):
             self._disk.make_folder(folder)
@@ -235,8 +238,10 @@ class LandedTable(Sink):
                 self.deleted,
                 context.now,
             )
-        self._buffer = Buffer(f"{self!r} of {context.unit}", self.schema, context.run, self._changelog)
-        self._parts, self._open_epochs = [], []
+        buffer = Buffer(f"{self!r} of {context.unit}", self.schema, context.run, self._changelog)
+        self._staging = Staging(buffer, self._write_part, self._sync, context.in_thread)
+        self._open_epochs = []
+        self._prepared.clear()
         self._log = CommitLog(self.path, self._disk, keep_files=False)
         state = self._log.refresh()
         if state.version < 0:
@@ -252,38 +257,32 @@ class LandedTable(Sink):
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take rows. SinkError when a value does not fit its column: named with key, type and column."""
-        self._opened().add_rows(rows)
-        self._spill()
+        staging = self._opened()
+        staging.buffer.add_rows(rows)
+        staging.spill()
 
     def write_columns(self, keys: Any, values: Any, time: float, ids: Sequence[str] | None) -> None:
         """Take rows as columns; see `write`."""
-        self._opened().add(keys, values, time, ids)
-        self._spill()
+        staging = self._opened()
+        staging.buffer.add(keys, values, time, ids)
+        staging.spill()
 
     def prepare(self, epoch: int) -> Any:
         """Write what came since the last one; the handle names the parts. May be tried again after a SinkError."""
-        buffer = self._opened()
-        if len(buffer):
-            self._write_part(buffer)
-        if self._parts:
-            if not self._far:
-                self._sync()
-            self._open_epochs.append(
-                {
-                    "app": self._app,
-                    "epoch": epoch,
-                    "run": self.context.run,
-                    "add": [[part.path, part.rows, part.bytes] for part in self._parts],
-                    **({} if self._changelog is None else {"newest": self._changelog.newest}),
-                }
-            )
-            self._parts = []
-        handle = {"epochs": [dict(one) for one in self._open_epochs]}
-        return in_background(partial(self._synced, handle)) if self._far else handle
+        staging = self._opened()
+        self._take_note()
+        earlier = [dict(one) for one in self._open_epochs]
+        said: dict[str, Any] = {"app": self._app, "epoch": epoch, "run": self.context.run}
+        newest = {} if self._changelog is None else {"newest": self._changelog.newest}
 
-    def _synced(self, handle: dict[str, Any]) -> dict[str, Any]:
-        self._sync()
-        return handle
+        def prepared(parts: list[Part]) -> dict[str, Any]:
+            if not parts:
+                return {"epochs": earlier}
+            one = {**said, "add": [[part.path, part.rows, part.bytes] for part in parts], **newest}
+            self._prepared.append(one)
+            return {"epochs": [*earlier, dict(one)]}
+
+        return staging.prepare(prepared)
 
     def _sync(self) -> None:
         with explained("writing", self.path):
@@ -291,15 +290,16 @@ class LandedTable(Sink):
 
     def commit(self, epoch: int, handle: Any) -> Any:
         """Make visible what the handle names, unless it is; also a handle that another object prepared."""
-        epochs = handle["epochs"] if handle else ()
-        if self._far:
-            self._forget_open(epoch)
-            return in_background(lambda: self._commit_all(epochs))
-        self._commit_all(epochs)
-        return self._forget_open(epoch)
-
-    def _forget_open(self, epoch: int) -> None:
+        self._take_note()
         self._open_epochs = [one for one in self._open_epochs if one["epoch"] > epoch]
+        epochs = handle["epochs"] if handle else ()
+        if self._staging is None or not epochs:
+            return self._commit_all(epochs)
+        return self.context.in_thread(partial(self._commit_all, epochs))
+
+    def _take_note(self) -> None:
+        while self._prepared:
+            self._open_epochs.append(self._prepared.popleft())
 
     def _commit_all(self, epochs: Sequence[Mapping[str, Any]]) -> None:
         if self._log is None:
@@ -335,25 +335,19 @@ class LandedTable(Sink):
 
     def close(self) -> None:
         """Rows that were not prepared are dropped; what was prepared can still be committed."""
-        self._buffer = None
+        self._staging = None
         if self._compactor is not None:
             self._compactor.stop()
 
     # the rest
 
-    def _opened(self) -> Buffer:
-        if self._buffer is None:
+    def _opened(self) -> Staging[Part]:
+        if self._staging is None:
             raise SinkError(f"{self!r} is not open: the engine calls open(context) before it writes")
-        return self._buffer
+        return self._staging
 
-    def _spill(self) -> None:
-        """Bound the memory of long epochs: a part that is complete, and not visible before the epoch is committed."""
-        buffer = self._opened()
-        if buffer.bytes >= _SPILL:
-            self._write_part(buffer)
-
-    def _write_part(self, buffer: Buffer) -> None:
-        """A part of all rows in the buffer; they stay there when the disk refuses. Its name is not yet durable."""
+    def _write_part(self, buffer: Buffer) -> list[Part]:
+        """A part of all rows in the buffer, which stay there. Its name is not yet durable."""
         rows, data = buffer.parquet()
         part = Part(f"part-{os.urandom(16).hex()}.parquet", rows, data.size)
         path = os.path.join(self.path, part.path)
@@ -361,8 +355,7 @@ class LandedTable(Sink):
         with explained("writing", path):
             self._disk.write_new(scratch, memoryview(data))
             self._disk.rename(scratch, path)
-        self._parts.append(part)
-        buffer.clear()
+        return [part]
 
     def _guard(self, state: TableState) -> None:
         """Refuse a commit of rows that the table must not get."""

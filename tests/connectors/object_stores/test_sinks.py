@@ -101,7 +101,7 @@ def test_of_two_runs_that_write_a_table_the_first_is_refused(server, bucket):
     def opened(run):
         sink = Parquet(f"s3://{bucket}/table", {"word": str, "n": int}, "append")
         sink.begin(RunInfo(run, "t", "u", lineage=run))
-        sink.open(Context("u", run=run))
+        sink.open(Context("u", run=run, in_thread=in_background))
         sink.write([Row("k", 1, 0.0)])
         return sink, sink.prepare(1).result()
 

@@ -23,17 +23,17 @@ def content(log):
         return file.read()
 
 
-def test_what_was_written_is_in_the_file_after_sync(log):
+def test_what_was_written_is_in_the_file_after_flush(log):
     log.write(b"one\n")
     assert content(log) == b""
     assert log.size == 4
-    assert log.sync() == 4
+    assert log.flush() == 4
     log.write(b"two\n")
-    assert log.sync() == log.size == 8
+    assert log.flush() == log.size == 8
     assert content(log) == b"one\ntwo\n"
 
 
-def test_much_is_written_before_sync_so_that_memory_stays_bounded(log):
+def test_much_is_written_before_flush_so_that_memory_stays_bounded(log):
     for _ in range(40):
         log.write(b"x" * 100_000)
     assert len(content(log)) > 2_000_000
@@ -42,7 +42,7 @@ def test_much_is_written_before_sync_so_that_memory_stays_bounded(log):
 
 def test_a_full_disk_leaves_whole_rows_and_what_is_in_memory_can_be_written_later(log, monkeypatch):
     log.write(b"one\n")
-    log.sync()
+    log.flush()
     log.write(b"two\n")
 
     def full(fd, data):
@@ -51,10 +51,10 @@ def test_a_full_disk_leaves_whole_rows_and_what_is_in_memory_can_be_written_late
 
     monkeypatch.setattr(row_log, "write_fully", full)
     with pytest.raises(SinkError, match=r"x\.log: cannot be written \(No space left on device\); the disk is full"):
-        log.sync()
+        log.flush()
     assert content(log) == b"one\n"
     monkeypatch.setattr(row_log, "write_fully", write_fully)
-    assert log.sync() == 8
+    assert log.flush() == 8
     assert content(log) == b"one\ntwo\n"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from esault.errors import SinkError
-from esault.sinks.landing import parts, table_log, vacuum
+from esault.sinks.landing import parts, staging, table_log, vacuum
 from esault.sinks.landing import state as state_module
 from esault.sinks.landing import table as table_module
 from esault.sinks.landing.disk import LocalDisk
@@ -210,13 +210,13 @@ def test_an_epoch_that_was_prepared_and_given_up_comes_with_the_next(tmp_path: A
 
 @pytest.mark.slow
 def test_a_long_epoch_does_not_stay_in_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "_SPILL", 1_000_000)
+    monkeypatch.setattr(staging, "_SPILL", 1_000_000)
     path = tmp_path / "t"
     begun(path)
     sink = opened(path)
     for start in range(0, 200_000, 1000):
         sink.write_columns(["w"] * 1000, range(start, start + 1000), 1.0, None)
-        assert sink._opened().bytes < 3_000_000
+        assert sink._opened().buffer.bytes < 3_000_000
     handle = sink.prepare(0)
     assert len(handle["epochs"][0]["add"]) > 3
     assert totals(path) == []

@@ -116,7 +116,7 @@ def test_an_old_library_is_refused(tmp_path, monkeypatch):
 
 
 def test_long_epochs_are_staged_in_several_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("esault.sinks.delta.sink._SPILL", 1)
+    monkeypatch.setattr("esault.sinks.landing.staging._SPILL", 1)
     sink = begun(DeltaSink(tmp_path, WORDS))
     for epoch in range(3):
         sink.write_columns([f"k{n}" for n in range(40_000)], [epoch] * 40_000, 1.0, None)
