@@ -1,12 +1,16 @@
-"""Changes of an output table: split, merge, move, rescale (Zhan et al. 2017, growth and shrinkage). Each returns a new table."""
+"""Changes of an output table: split, merge, move, rescale (Zhan et al. 2017, growth and shrinkage). Each returns a new table.
+
+`dealt` says who gives what where keys have no owners.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esault.routing.table import OutputTable
+from esault.routing.ring import RING
+from esault.routing.table import Move, OutputTable
 
-__all__ = ["merged", "moved", "rescaled", "split"]
+__all__ = ["dealt", "merged", "moved", "rescaled", "split"]
 
 
 def split(table: OutputTable, owner: int, new: int, at: int | None = None) -> OutputTable:
@@ -41,3 +45,24 @@ def rescaled(table: OutputTable, owners: Sequence[int]) -> OutputTable:
     after = OutputTable.even(owners)
     after.version = table.version
     return after
+
+
+def dealt(olds: Sequence[int], news: Sequence[int]) -> list[Move]:
+    """Return what each old owner gives to new ones of the rows that wait with it: all have the same then, if the old ones had.
+
+    The ranges are of the rows of one old owner, all of which stand on a ring of their own. There are fewer moves than owners.
+    """
+    moves: list[Move] = []
+    width = len(olds) + len(news)
+    bounds = [part * RING // width for part in range(width + 1)]
+    open_news = iter(news)
+    new, lacks = next(open_news, 0), len(olds)
+    for old in olds:
+        part = len(olds)  # what it keeps
+        while part < width:
+            many = min(lacks, width - part)
+            moves.append(Move(bounds[part], bounds[part + many] - 1, old, new))
+            part, lacks = part + many, lacks - many
+            if not lacks:
+                new, lacks = next(open_news, 0), len(olds)
+    return moves

@@ -187,6 +187,12 @@ class UnitPlan:
         return self.objects == "unit" or any(i.grouping.promises.keyed for i in self.inputs)
 
     @property
+    def shares_waiting(self) -> bool:
+        """Return whether rows that wait are shared with new sub-units, since any will do."""
+        alone = self.replicas == 1 and not self.merger
+        return alone and bool(self.inputs) and all(each.grouping.promises.anywhere for each in self.inputs)
+
+    @property
     def sinks(self) -> tuple[SinkPlan, ...]:
         """All sinks that run in this unit's process."""
         return tuple(s for outlet in self.streams.values() for o in outlet.walk() for s in o.sinks)

@@ -47,6 +47,8 @@ from esault.messages.change import (
     StateInstalled,
 )
 from esault.messages.control import Finish, Kill
+from esault.routing.table import Move, OutputTable
+from esault.routing.table_change import dealt
 
 __all__ = ["Rescale"]
 
@@ -145,13 +147,22 @@ class Rescale(Component):
             id=request.id,
             kind=request.kind,
             table=table,
-            moves=unit.table.moves_to(table),
+            moves=self._moves_to(table, made),
             news=set(made),
             at=now,
             reason=request.reason,
             policy=request.policy,
             before=unit.width,
         )
+
+    def _moves_to(self, table: OutputTable, news: list[int]) -> list[Move]:
+        """Return what moves: the ranges that get other owners; where any sub-unit will do, rows to new ones, if all others stay."""
+        unit = self._unit
+        assert unit.table is not None
+        if not unit.plan.shares_waiting:
+            return unit.table.moves_to(table)
+        olds = unit.table.owners()
+        return dealt(olds, news) if set(olds) <= set(table.owners()) else []
 
     def _new_owners_started(self) -> bool:
         subs = self._unit.subs
@@ -161,7 +172,7 @@ class Rescale(Component):
 
     def _tell_new_owners_to_hold(self, message: Any, now: float) -> None:
         change = self._on
-        change.waiting = change.new_owners if self._unit.keyed else set()
+        change.waiting = change.new_owners if self._unit.moves_rows else set()
         for new_owner in change.waiting:
             self._send_hold(new_owner, change.old_owners, new_owner in change.news)
         for old_owner in self._copied - change.waiting:
@@ -210,7 +221,7 @@ class Rescale(Component):
         for incarnation in change.news:
             unit.subs[incarnation].joining = False
         self._throttle.share(now)
-        if unit.keyed and unit.plan.watermarks:
+        if unit.moves_rows and unit.plan.watermarks:
             self._senders.gave_away(change.old_owners, change.version)
         self._senders.publish(after_death=False)
         unit.say(OwnersChanged(), now)
@@ -218,7 +229,7 @@ class Rescale(Component):
     def _tell_old_owners_to_hand_over(self, message: Any, now: float) -> None:
         change, unit = self._on, self._unit
         assert unit.table is not None
-        if not unit.keyed:
+        if not unit.moves_rows:
             return
         owners, senders = set(unit.table.owners()), tuple(self._senders.known)
         change.waiting, change.giving = change.new_owners, change.old_owners
@@ -271,7 +282,7 @@ class Rescale(Component):
         self.change = None
         assert unit.table is not None
         unit.table.version += 1  # so that no late answer is taken for one to the next change
-        for new_owner in (change.new_owners | copied) - change.news if unit.keyed else ():
+        for new_owner in (change.new_owners | copied) - change.news if unit.moves_rows else ():
             unit.tell(new_owner, Cancel(change.version))
         for incarnation in change.news:
             if unit.subs.pop(incarnation, None) is not None:

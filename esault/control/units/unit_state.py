@@ -78,6 +78,11 @@ class UnitState:
         """Return whether rows and state move: by key, or all of them."""
         return self.plan.keyed
 
+    @property
+    def moves_rows(self) -> bool:
+        """Return whether rows that wait move in a change: by key, all of them, or any."""
+        return self.plan.keyed or self.plan.shares_waiting
+
     def tell(self, incarnation: int, message: Any) -> None:
         """Send to a sub-unit."""
         self.outbox.append((incarnation, message))

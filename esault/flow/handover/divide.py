@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Sequence
+from heapq import heapify, heapreplace
 from typing import Any, NamedTuple
 
 from esault.flow.channel.frame import Batch
 from esault.flow.delivery.acks import Acks
 from esault.payload.column import plain, take
 from esault.payload.column_wire import wired
-from esault.routing.ring import is_ambiguous, position
+from esault.routing.ring import RING, is_ambiguous, position
 
-__all__ = ["Divider", "Entry", "MovedKeys", "cut", "divide", "in_rows", "wired_batch"]
+__all__ = ["DealtRows", "Divider", "Entry", "MovedKeys", "cut", "divide", "in_rows", "wired_batch"]
 
 
 class Entry(NamedTuple):
@@ -47,6 +48,10 @@ class MovedKeys(dict[Any, int]):
             self[key] = found
         return found
 
+    def of_rows(self, keys: Any) -> list[int]:
+        """Return the same for each row of a column of keys."""
+        return [self[key] for key in plain(keys)]
+
     def owner_of(self, key: Any) -> int:
         """Return the same and keep nothing: for a look at each of a million keys, which is half as long then."""
         if self._everything:
@@ -65,6 +70,41 @@ class MovedKeys(dict[Any, int]):
         """Another incarnation in place of one."""
         self._ranges = [(low, high, new if who == old else who) for low, high, who in self._ranges]
         self.clear()
+
+
+class DealtRows:
+    """Owners of the rows that wait, where any sub-unit will do; 0 where one stays.
+
+    Each range of places stands for a share of the rows, and what is left for those that stay. They are dealt in turn, by
+    stride scheduling, so that of a few rows, too, each gets its share.
+    """
+
+    __slots__ = ("_owners", "_strides", "_turns")
+
+    everything = None
+
+    def __init__(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+        """`ranges` are (first, last place, incarnation)."""
+        shares = [high - low + 1 for low, high, _ in ranges]
+        stays = RING - sum(shares)
+        self._owners = [0] * (stays > 0) + [incarnation for _, _, incarnation in ranges]
+        self._strides = [RING / share for share in [stays] * (stays > 0) + shares]
+        #: whose turn it is when, the next one first
+        self._turns = [(stride / 2, i) for i, stride in enumerate(self._strides)]
+        heapify(self._turns)
+
+    def of_rows(self, keys: Any) -> list[int]:
+        """Return who gets each of the next rows."""
+        return [self._next() for _ in range(len(keys))]
+
+    def _next(self) -> int:
+        at, i = self._turns[0]
+        heapreplace(self._turns, (at + self._strides[i], i))
+        return self._owners[i]
+
+    def rename(self, old: int, new: int) -> None:
+        """Another incarnation in place of one."""
+        self._owners = [new if who == old else who for who in self._owners]
 
 
 def divide(
@@ -130,20 +170,30 @@ def wired_batch(batch: Batch) -> Batch:
 
 
 class Divider:
-    """Divides by key, and takes parts over: their ids leave `p` so that the window does not wait for the change."""
+    """Divides by key, and takes parts over: their ids leave `p` so that the window does not wait for the change.
 
-    def __init__(self, moved: MovedKeys, random64: Callable[[], int], acks: Acks | None, hold_rows: int) -> None:
+    Rows that are dealt are not taken over: what waits beyond the window is dealt by the senders.
+    """
+
+    def __init__(
+        self, moved: MovedKeys | DealtRows, random64: Callable[[], int], acks: Acks | None, hold_rows: int
+    ) -> None:
         self.moved = moved
         self.random64 = random64
         self.acks = acks
         #: rows that may still be taken over; beyond, the window closes, and memory is bounded
-        self._room = hold_rows
+        self._room = 0 if self.dealt else hold_rows
+
+    @property
+    def dealt(self) -> bool:
+        """Return whether rows alone move, and any of them may."""
+        return isinstance(self.moved, DealtRows)
 
     def __call__(self, entry: Entry) -> dict[Hashable, Entry]:
         """The entry by incarnation; 0 holds what stays."""
         if self.moved.everything is not None:
             return {self.moved.everything: entry}
-        return divide(entry, [self.moved[key] for key in plain(entry.batch.keys)], self.random64, self.acks)
+        return divide(entry, self.moved.of_rows(entry.batch.keys), self.random64, self.acks)
 
     def take_over(self, entry: Entry) -> Entry:
         """Take an entry over: it is acked in `p`, and its processing will ack only what it brings forth there."""

@@ -5,6 +5,7 @@ It is one module of over 300 lines: what is read while a change is on takes one 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from esault.errors import FrameError
 from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_of
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover.broadcast_rows import BroadcastRows
-from esault.flow.handover.divide import Divider, Entry, MovedKeys
+from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys
 from esault.flow.handover.state_receiver import StateReceiver
 from esault.flow.handover.state_sender import StateSender, Store
 from esault.messages.change import (
@@ -42,6 +43,10 @@ SLICE = 4
 EVERY_VERSION = 1 << 62
 
 
+def _no_fence(version: int, number: int, old: int) -> None:
+    """Put none."""
+
+
 class Handover:
     """Stands between reading and the inbox while a change is on; costs one test a batch while none is."""
 
@@ -59,8 +64,11 @@ class Handover:
         clock: Callable[[], float],
         say: Callable[[Any], None],
         fence: Callable[[int, int, int], None],
+        shares: bool = False,
     ) -> None:
         """`inputs`: those whose rows move with their keys; `to_all`: those of broadcast state. `say` takes messages for the unit.
+
+        `shares`: rows of the inputs move by no key, since any sub-unit will do, and no state does.
 
         `fence` puts a fence among what is emitted, for a portion of state: version, number, its old owner or 0 for this one.
         """
@@ -74,7 +82,8 @@ class Handover:
         self._hold_rows = hold_rows
         self._clock = clock
         self._say = say
-        self._fence = fence
+        self._fence = _no_fence if shares else fence  # rows that any may have come in no order
+        self._shares = shares
         self._outgoing: StateSender | None = None
         self._incoming: StateReceiver | None = None
         #: entries that have been read and not divided; none are processed before they are
@@ -114,13 +123,16 @@ class Handover:
         """The time at which there is more to do even if nothing comes in; None: never."""
         bulk = self._bulk_at if self._outgoing is not None and self._outgoing.scanning else None
         ask = self._incoming.ask_at if self._incoming is not None else None
-        return bulk if ask is None else ask if bulk is None else min(ask, bulk)
+        rows = self._outgoing.rows_at if self._outgoing is not None else math.inf
+        due = min([at for at in (bulk, ask, rows) if at is not None])
+        return None if due == math.inf else due
 
     # what the unit says ------------------------------------------------------------------------------
 
     def _divider(self, moves: tuple[tuple[int, int, int], ...], everything: bool) -> Divider:
         acks = self._acks if self._tracked else None
-        return Divider(MovedKeys(moves, everything), self._random64, acks, self._hold_rows)
+        moved = DealtRows(moves) if self._shares else MovedKeys(moves, everything)
+        return Divider(moved, self._random64, acks, self._hold_rows)
 
     def hold_ranges(self, message: HoldRanges) -> None:
         """From now on rows of these ranges are held."""
@@ -130,9 +142,8 @@ class Handover:
             self._broadcast.takes = True
         if message.holds and (self._incoming is None or self._incoming.version < message.version):
             posts = {old: self._acks.post_to(old, endpoint) for old, endpoint in message.olds.items()}
-            self._incoming = StateReceiver(
-                message.version, self._divider(message.moves, message.everything), posts, self._store, self._clock
-            )
+            divider = self._divider(() if self._shares else message.moves, message.everything)
+            self._incoming = StateReceiver(message.version, divider, posts, self._store, self._clock)
         self._say(RangesHeld(self._incarnation, message.version))
 
     def hand_over(self, message: HandOverRanges, inbox: deque[Entry]) -> None:

@@ -175,6 +175,9 @@ class StateReceiver:
             return
         receipt.has_rows = True
         held, receipt.held = receipt.held, []
+        if self._divider.dealt:
+            self.released.extend([Entry(*e) for e in entries])
+            return
         carried = [(max(self._since, e[0]), Entry(*e)) for e in entries]
         for since, entry in (*carried, *held):
             self._sort(receipt, since, entry)

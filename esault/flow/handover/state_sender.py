@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from esault.flow.channel.frame import ROWS, STATE, STATE_END
 from esault.flow.delivery.acks import Post
-from esault.flow.handover.divide import Divider, Entry, wired_batch
+from esault.flow.handover.divide import Divider, Entry, MovedKeys, wired_batch
 from esault.routing.ring import Name
 
 __all__ = ["Busy", "StateSender", "Store"]
@@ -19,6 +20,10 @@ PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
 UNCONFIRMED_BYTES = 64 << 10
 #: keys looked at between two looks at the clock: where states are on a disk a key takes twenty times as long as in memory
 SLICE = 16
+
+
+#: seconds that rows which any sub-unit may have wait for the senders at most: what these sent before is dealt out, too
+PATIENCE = 0.1
 
 
 class Busy(Exception):
@@ -69,7 +74,8 @@ class StateSender:
     """One change in which this sub-unit gives keys away.
 
     From its making on, `divide` must see every batch before it is processed. `senders` must each say that they send
-    by the new table (or be gone) before the carried rows go; state goes meanwhile, bit by bit.
+    by the new table (or be gone) before the carried rows go; state goes meanwhile, bit by bit. Where rows alone move, and
+    any of them may, they wait for no sender that takes long.
     """
 
     def __init__(
@@ -95,7 +101,13 @@ class StateSender:
         self._fence = fence
         self._carried: dict[int, list[Entry]] = {new: [] for new in posts}
         self._rows_sent = False
-        self._scan: Iterator[tuple[int, Name]] | None = self._moved_names(store.scan())
+        moved = divider.moved
+        self._keys = moved if isinstance(moved, MovedKeys) else None
+        #: when the rows go, with or without the barriers
+        self._rows_by = math.inf if self._keys is not None else clock() + PATIENCE
+        self._scan: Iterator[tuple[int, Name]] | None = None
+        if self._keys is not None:
+            self._scan = self._moved_names(self._keys, store.scan())
         #: keys that a new owner asked for
         self._asked: deque[tuple[int, Any]] = deque()
         #: (new, key, name) of elements that were busy
@@ -130,14 +142,19 @@ class StateSender:
         return self._rows_sent
 
     @property
+    def rows_at(self) -> float:
+        """The time at which the carried rows go, with or without the barriers."""
+        return math.inf if self._rows_sent else self._rows_by
+
+    @property
     def carrying(self) -> int:
         """Rows that have not gone."""
         return sum([len(entry.batch.keys) for entries in self._carried.values() for entry in entries])
 
     # state -----------------------------------------------------------------------------------------
 
-    def _moved_names(self, names: Iterator[Name]) -> Iterator[tuple[int, Name]]:
-        owner_of, key_of = self._divider.moved.owner_of, self._store.key_of
+    def _moved_names(self, keys: MovedKeys, names: Iterator[Name]) -> Iterator[tuple[int, Name]]:
+        owner_of, key_of = keys.owner_of, self._store.key_of
         for name in names:
             yield owner_of(key_of(name)), name
 
@@ -166,11 +183,11 @@ class StateSender:
 
         `settled`: the broadcast state is that of the barriers.
         """
-        if not self._rows_sent and not self._waiting and settled:
+        if not self._rows_sent and settled and (not self._waiting or self._clock() >= self._rows_by):
             copy = self._copy
             self._rows_sent = True
             for new, entries in self._carried.items():
-                beside = self._store.ring_state(self._divider.moved.of(new))
+                beside = None if self._keys is None else self._store.ring_state(self._keys.of(new))
                 rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
                 body = (self.version, rows) if beside is None else (self.version, rows, beside)
                 self._posts[new].put(ROWS, body if copy is None else (self.version, rows, beside, copy))

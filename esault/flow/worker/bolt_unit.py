@@ -75,8 +75,9 @@ class BoltSubUnit(SubUnit):
         now = clock()
         self.environment = environment
         self.operator = self._make(environment)
-        # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys.
-        everything = plan.objects == "unit"
+        # A unit with one object moves it with all rows; else the rows of keyed inputs move with their keys. Where any sub-unit
+        # will do, rows move alone.
+        everything = plan.objects == "unit" or plan.shares_waiting
         keyed = frozenset(i for i, each in enumerate(plan.inputs) if everything or each.grouping.promises.keyed)
         self.to_all = plan.broadcast_inputs
         self.changes = self.reader.handover = Handover(
@@ -91,6 +92,7 @@ class BoltSubUnit(SubUnit):
             clock=clock,
             say=self.outbox.append,
             fence=self.outputs.fence,
+            shares=plan.shares_waiting,
         )
         self.reader.read_change = self.changes.read
         if plan.buffer is not None:

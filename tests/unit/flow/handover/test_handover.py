@@ -14,11 +14,11 @@ import pytest
 from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch, batch_of
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover import state_sender as giving_module
-from esault.flow.handover.divide import Divider, Entry, MovedKeys, cut, divide, in_rows
+from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys, cut, divide, in_rows
 from esault.flow.handover.handover import BULK_SHARE, IDLE_SHARE, Handover
 from esault.flow.handover.state_receiver import ASK_EVERY, SLICE, StateReceiver
-from esault.flow.handover.state_sender import StateSender
-from esault.messages.change import HandOverRanges
+from esault.flow.handover.state_sender import PATIENCE, StateSender
+from esault.messages.change import HandOverRanges, HoldRanges, RangesHandedOver, RangesHeld, StateInstalled
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.ring import INT_MAX
@@ -300,3 +300,99 @@ def test_state_that_nobody_asked_for_takes_more_of_the_time_where_no_tuple_waits
         clock.advance_to(changes.wake_at)
     moved = 10_000 - len(store)
     assert moved * 2e-5 / (clock() - began) == pytest.approx(share, rel=0.1)
+
+
+def _sharing(clock, post, said, store=None):
+    acks: Any = SimpleNamespace(post_to=lambda incarnation, endpoint: post, add=lambda *word: None)
+    ids = itertools.count(1)
+    return Handover(
+        incarnation=1,
+        inputs=frozenset([0]),
+        to_all=frozenset(),
+        store=Store() if store is None else store,
+        acks=acks,
+        tracked=True,
+        random64=lambda: next(ids),
+        hold_rows=1000,
+        clock=clock,
+        say=said.append,
+        fence=lambda *portion: pytest.fail("rows that any sub-unit may have come in no order"),
+        shares=True,
+    )
+
+
+HALF = (((INT_MAX + 1) // 2, INT_MAX, OTHER),)
+
+
+def _keys(entries):
+    return [key for entry in entries for key in entry.batch.keys]
+
+
+def test_half_of_what_waits_is_dealt_to_a_new_sub_unit_with_no_state_and_by_no_key():
+    clock, post, said = ManualClock(), Post(), []
+    changes = _sharing(clock, post, said, Store({None: b"this stays"}))
+    inbox = deque(_entry(None, sent=i) for i in range(8))
+    inbox.append(_entry("a", "b", "c", "d"))
+    changes.hand_over(HandOverRanges(VERSION, HALF, {OTHER: "express"}, (5,)), inbox)
+    for _ in range(9):
+        changes.advance(inbox)
+    changes.offer(_entry("e", "f"), inbox)  # the sender has not switched
+    changes.advance(inbox)
+    stay = len(_keys(inbox))
+    assert 6 <= stay <= 8 and changes.pending == 14 - stay
+    assert not post.sent
+    changes.barrier(5, VERSION)
+    changes.advance(inbox)
+    ((version, rows),) = Codec().unpack(Codec().pack(tuple(post.of(ROWS))))
+    carried = [batch_of(raw) for _, raw, _ in rows]
+    assert version == VERSION and sum(len(batch.keys) for batch in carried) == 14 - stay
+    assert not any(taken for _, _, taken in rows)  # the window stays as it was
+    assert post.of(STATE) == [] and post.of(STATE_END) == [(VERSION, 0)]
+    assert changes.idle and isinstance(said[-1], RangesHandedOver)
+    changes.offer(_entry("g", "h"), inbox)
+    assert _keys(inbox)[-2:] == ["g", "h"]
+
+
+def test_what_is_dealt_waits_for_a_sender_for_a_moment_only_and_what_comes_later_stays():
+    clock, post, said = ManualClock(), Post(), []
+    changes = _sharing(clock, post, said)
+    inbox = deque([_entry("a", "b")])
+    began = clock()
+    changes.hand_over(HandOverRanges(VERSION, HALF, {OTHER: "express"}, (5,)), inbox)
+    changes.advance(inbox)
+    assert not post.sent and changes.wake_at == pytest.approx(began + PATIENCE)
+    clock.advance_to(began + PATIENCE)
+    changes.advance(inbox)
+    assert len(post.of(ROWS)[0][1]) == 1
+    changes.offer(_entry("c", "d"), inbox)
+    assert _keys(inbox)[-2:] == ["c", "d"]
+    changes.barrier(5, VERSION)
+    assert changes.idle and changes.wake_at is None
+
+
+def test_a_new_sub_unit_processes_at_once_what_it_is_dealt_and_what_it_is_sent():
+    clock, post, said, inbox = ManualClock(), Post(), [], deque()
+    changes = _sharing(clock, post, said)
+    changes.hold_ranges(HoldRanges(VERSION, ((0, 5, OTHER), (7, 9, 8)), {OTHER: "one", 8: "two"}))
+    assert isinstance(said[-1], RangesHeld)
+    changes.offer(_entry("sent"), inbox)
+    assert _keys(inbox) == ["sent"]
+    rows = tuple((e.sent, tuple(e.batch), False) for e in (_entry(None), _entry("b")))
+    frame = SimpleNamespace(channel=OTHER, kind=ROWS, body=(VERSION, rows))
+    changes.read(frame)
+    changes.read(frame)  # once
+    changes.advance(inbox)
+    assert _keys(inbox) == ["sent", None, "b"]
+    changes.read(SimpleNamespace(channel=OTHER, kind=STATE_END, body=(VERSION, 0)))
+    changes.advance(inbox)
+    assert changes.active
+    changes.lose_old_owner(SimpleNamespace(version=VERSION, old=8))
+    changes.advance(inbox)
+    assert changes.idle and isinstance(said[-1], StateInstalled)
+
+
+def test_dealt_rows_are_not_taken_over():
+    acks = Acks(1, 1, Codec(), MemoryWire(), lambda *_: None)
+    dealt = Divider(DealtRows(HALF), lambda: 1, acks, 1000)
+    assert dealt.dealt and not dealt.take_over(_entry("a")).taken
+    assert not _divider().dealt and _divider().take_over(_entry("a")).taken
