@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from esault.spark.engine.whole_splits import WholeSplits, can_be_whole
+from esault.spark.engine.whole_splits import WholeSplits, can_be_whole, each_alone
 from esault.topology.builder import Topology
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.split_source import SplitSource
@@ -35,6 +35,10 @@ def notices(topology: Topology) -> list[str]:
         where = f"unit {unit.name!r}"
         if isinstance(unit.spout, WindowedSpout):
             found.append(f"{where}: Spark's batches are the slices of MicroBatches; its spout is read as it comes")
+        if unit.parallelism > 1 and each_alone(unit):
+            found.append(
+                f"{where}: parallelism={unit.parallelism} is left out: with event time each split of {type(unit.spout).__name__} is a part of its own"
+            )
         if unit.replicas > 1:
             found.append(f"{where}: replicas={unit.replicas} is left out: Spark runs a task that was lost again")
         if unit.buffer is not None:

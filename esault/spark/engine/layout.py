@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from esault.spark.engine.statefulness import stateless
+from esault.spark.engine.whole_splits import WholeSplits, each_alone
+from esault.topology.context import Context
 from esault.topology.plan import Plan, UnitPlan
 
 __all__ = ["Layout", "lay_out", "partition_of"]
@@ -70,16 +72,22 @@ def lay_out(plan: Plan, chosen: Mapping[str, int], cores: int) -> Layout:
     """The layout of a plan; `chosen` is what the command says of parallelism, `cores` what Spark has.
 
     A unit whose objects stand for keys gets a task for each core, or as many as `max_parallelism` allows: Spark cannot change
-    their number later, and results do not depend on it.
+    their number later, and results do not depend on it. A source of splits with event time is asked how many it has, unless they are known:
+    each is a part, and workers read several of them. Raises TopologyError where they are too many.
     """
     depth: dict[str, int] = {}
     levels: list[list[str]] = []
     parts: dict[str, int] = {}
     tasks: dict[str, int] = {}
+    readers = 1
     for name, unit in plan.units.items():
         if unit.spout is not None:
             depth[name] = 0
-            parts[name] = chosen.get(name, unit.parallelism)
+            if isinstance(unit.spout, WholeSplits) and each_alone(unit):
+                parts[name] = chosen.get(name) or max(1, unit.spout.count(Context(name)))
+            else:
+                parts[name] = chosen.get(name, unit.parallelism)
+                readers = max(readers, parts[name])
             continue
         before = max(depth[sender] for sender in plan.senders(name))
         if stateless(unit):
@@ -90,7 +98,7 @@ def lay_out(plan: Plan, chosen: Mapping[str, int], cores: int) -> Layout:
             levels.append([])
         levels[before].append(name)
         tasks[name] = chosen.get(name) or _tasks(unit, cores)
-    return Layout(parts, tasks, tuple(map(tuple, levels)), max([*tasks.values(), *parts.values()]))
+    return Layout(parts, tasks, tuple(map(tuple, levels)), max([*tasks.values(), readers]))
 
 
 def _tasks(unit: UnitPlan, cores: int) -> int:

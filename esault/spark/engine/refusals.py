@@ -9,6 +9,7 @@ from esault.errors import TopologyError, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.spark.engine.event_time import timed_edges
+from esault.spark.engine.whole_splits import WholeSplits, each_alone
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.split_source import SplitSource
 
@@ -46,14 +47,9 @@ def _why_not_whole(unit: UnitPlan) -> str:
             "is read in splits that have no end, whose rows come in no fixed order, and Spark reads a range of rows once more to process it; "
             "write a Spout with read, position and seek, or run it on actors"
         )
-    if source.discovery_interval is not None:
-        return (
-            "looks for new files, whose rows come among those of others in no fixed order, and Spark reads a range of rows once more to "
-            "process it; write every=None, or take TextFiles(path, follow=True), or JsonFiles with follow=True"
-        )
     return (
-        "is read one file after the other on Spark, and the first one's times would make rows of the others late, which they are not on "
-        "actors; take TextFiles, or JsonFiles, which are read so on both"
+        "looks for new files, whose rows come among those of others in no fixed order, and Spark reads a range of rows once more to "
+        "process it; write every=None, or take TextFiles(path, follow=True), or JsonFiles with follow=True"
     )
 
 
@@ -98,6 +94,11 @@ def check_options(
         unit_plan = plan.units.get(name)
         if unit_plan is None:
             raise UsageError(plan.unknown(name))
+        if isinstance(unit_plan.spout, WholeSplits) and each_alone(unit_plan):
+            raise UsageError(
+                f"--parallelism {name}={n}: with event time each file, or stretch of one, is a part of its own on Spark, so that its rows are "
+                "not late behind those of others; leave it out"
+            )
         most = unit_plan.max_parallelism
         if n < 1 or (most is not None and n > most):
             raise UsageError(f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'any number'}")

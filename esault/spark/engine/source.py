@@ -1,13 +1,14 @@
 """The spouts of a run as one Python data source: its offsets are positions, its rows say which tuples a worker shall read.
 
-One partition for each part of each spout, or several where a part has read far, each with a position to begin at; and one for what
-is no tuple: pulses and the end. Who reads what came between two offsets is up to Spark, and it may be read again: spouts that seek give
+One partition for each part of each spout, or several where a part has read far, each with a position to begin at, or one for several parts
+where these are many; and one for what is no tuple: pulses and the end. Who reads what came between two offsets is up to Spark, and it may be read again: spouts that seek give
 the same tuples again. The process that is given a partition sends its tuples through all that is inlined behind the spout: what comes
 out of the source are the frames of that.
 """
 
 from __future__ import annotations
 
+import heapq
 import pickle
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from esault.spark.engine.job import Job
 
-__all__ = ["SCHEMA", "SpoutSource", "divided", "ranges", "stream"]
+__all__ = ["SCHEMA", "SpoutSource", "dealt", "divided", "ranges", "stream"]
 
 #: a group, and a frame
 SCHEMA = "g int, f binary"
@@ -84,7 +85,8 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         codec = Codec()
-        read = [[codec.pack(frame)] for frame in ranges(start, end, self._partitions)]
+        hands = dealt(ranges(start, end, self._partitions), 2 * self._partitions)
+        read = [[codec.pack(frame) for frame in frames] for frames in hands]
         control = controls(start, end)
         if control is not None:
             read.append([codec.pack(control)])
@@ -117,6 +119,19 @@ def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]
         for piece in divided(before, after, max(1, round((after[0] - before[0]) / share)))
     ]
     return sorted(found, key=lambda frame: -frame[5])
+
+
+def dealt(frames: list[tuple[Any, ...]], most: int) -> list[list[tuple[Any, ...]]]:
+    """Return the frames, the largest first, for so many of Spark's tasks at most: each costs some milliseconds, and splits may be many. Each
+    task reads about as many tuples, those of one part in order.
+    """
+    hands: list[list[tuple[Any, ...]]] = [[] for _ in range(min(most, len(frames)))]
+    heap = [(0, hand) for hand in range(len(hands))]
+    for frame in frames:
+        rows, hand = heap[0]
+        hands[hand].append(frame)
+        heapq.heapreplace(heap, (rows + frame[5], hand))
+    return [sorted(hand, key=lambda frame: frame[1:4]) for hand in hands]
 
 
 def _time_of(end: Offset) -> float:

@@ -2,35 +2,42 @@
 
 Actors deal splits out to their sub-units. Here a spout has parts whose number stays, and workers read what the driver has read before: both
 must find the same rows in the same order.
+
+Where event time starts at the source, each split is a part of its own. All parts are read side by side, and a watermark is the least of all of
+them, as it is of the splits that actors have open: rows of one are not late behind those of another that was read first.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from zlib import crc32
 
-from esault.errors import SourceError
+from esault.errors import SourceError, TopologyError
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
 from esault.topology.split_source import SplitReader, SplitSource
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["WholeSplits", "can_be_whole"]
+__all__ = ["MOST_ALONE", "WholeSplits", "can_be_whole", "each_alone"]
 
 #: seconds until the splits must be known in a worker
 _PATIENCE = 60.0
+#: splits that are parts of their own, at most: all are open at a time, on the driver and in workers
+MOST_ALONE = 128
 
 
 def can_be_whole(unit: UnitPlan) -> bool:
-    """Return whether its source is one of splits that all end, of which there are no more later on, and without time: rows of the second
-    split would be late behind those of the first, where actors read both at once.
-    """
+    """Return whether its source is one of splits that all end, of which there are no more later on."""
     spout = unit.spout
-    found = isinstance(spout, SplitSource) and spout.bounded and spout.discovery_interval is None
-    return found and not unit.watermark_targets
+    return isinstance(spout, SplitSource) and spout.bounded and spout.discovery_interval is None
+
+
+def each_alone(unit: UnitPlan) -> bool:
+    """Return whether each of its splits is a part of its own, since it has a watermark of its own."""
+    return isinstance(unit.spout, (SplitSource, WholeSplits)) and bool(unit.watermark_targets)
 
 
 class WholeSplits(Spout[Any, Any]):
@@ -50,6 +57,23 @@ class WholeSplits(Spout[Any, Any]):
     def check(self) -> None:
         """As the source."""
         self.source.check()
+
+    def count(self, context: Context) -> int:
+        """Return how many splits there are, by the source itself, which is closed again. Raises TopologyError where they are too many to be
+        read side by side.
+        """
+        self.open(context)
+        try:
+            found = self._waited(self.source.splits)
+        finally:
+            self.close()
+        if found is None or len(found) > MOST_ALONE:
+            what = "does not say within a minute which splits it has" if found is None else f"has {len(found)} splits"
+            raise TopologyError(
+                f"unit {context.unit!r}: {type(self.source).__name__} {what}; with event time all are read side by side on Spark, {MOST_ALONE} "
+                "at most: name fewer files, of ParquetFiles also a larger split_size, or run it on actors"
+            )
+        return len(found)
 
     def open(self, context: Context) -> None:
         """The source; its splits one by one."""
@@ -89,9 +113,7 @@ class WholeSplits(Spout[Any, Any]):
         """Go on there. Raises SourceError where the splits are others by now: rows would come twice, or not at all."""
         self._let_go()
         self._at, self._within, mark = position
-        until = time.monotonic() + _PATIENCE
-        while self._known() is None and time.monotonic() < until:
-            time.sleep(0.01)
+        self._waited(self._known)
         if self._names is None or self._mark != mark:
             raise SourceError(
                 f"{type(self.source).__name__} finds other files than when they were first read; on Spark those that are read must stay, and "
@@ -101,6 +123,14 @@ class WholeSplits(Spout[Any, Any]):
     def counters(self) -> Mapping[str, int]:
         """As the source."""
         return self.source.counters()
+
+    @staticmethod
+    def _waited(ask: Callable[[], Sequence[str] | None]) -> Sequence[str] | None:
+        """Return what is answered, once it is known; None where it takes too long."""
+        until = time.monotonic() + _PATIENCE
+        while (found := ask()) is None and time.monotonic() < until:
+            time.sleep(0.01)
+        return found
 
     def _let_go(self) -> None:
         if self._reader is not None:

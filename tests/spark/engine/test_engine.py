@@ -264,6 +264,22 @@ def test_windows_are_those_of_the_other_engines(spark: Any, tmp_path: Path, monk
     assert report.units["minutes"].late == 0
 
 
+def test_files_with_event_time_have_a_watermark_each(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.batch_size.FIRST", 100)  # several batches
+    for number in range(7):
+        rows = [f"k{i % 3},{1000 * number + i}\n" for i in range(900)]
+        (tmp_path / f"{number}.csv").write_text("k,n\n" + "".join(rows))
+    located, params = locate(f"{FLOWS}:timed_files"), {"kind": "csv", "folder": str(tmp_path)}
+    local = LocalRuntime(located.build(params))
+    local.run_until_drained()
+    report = execute(Request(located, params, "spark"))
+    assert bag(report.collected["tens"]) == bag(local.landed("tens"))
+    assert report.units["tens"].late == 0 == len(report.collected["late"])
+    assert report.units["rows"].tuples_out == 6300
+
+
 @depth.deep("without a JVM in tests/unit/spark/engine/test_chain.py")
 def test_calls_that_wait_give_what_they_give_on_the_other_engines(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,8 @@ from esault import (
     Columns,
     EndOfStream,
     Grouping,
+    SplitReader,
+    SplitSource,
     Spout,
     Topology,
     broadcast,
@@ -744,6 +746,56 @@ class Rows(Bolt):
     def process(self, key, value):
         self.n += 1
         self.emit(key, (self.n, value))
+
+
+class TimedReader(SplitReader):
+    """A number of rows of one split, as many at a time as it likes."""
+
+    def __init__(self, rows, at):
+        self.rows, self.at = rows, at
+
+    def read(self, limit):
+        if self.at == len(self.rows):
+            raise EndOfStream
+        rows = self.rows[self.at : self.at + min(limit, 50)]
+        self.at += len(rows)
+        return rows
+
+    def position(self):
+        return self.at
+
+
+class TimedSplits(SplitSource):
+    """Splits of one's own, by name; asked twice before they are known."""
+
+    bounded = True
+
+    def __init__(self, splits):
+        self.rows, self.asked = splits, 0
+
+    def splits(self):
+        self.asked += 1
+        return None if self.asked < 2 else sorted(self.rows)
+
+    def open_split(self, id, position):
+        return TimedReader(
+            [(f"k{i % 7}", {"k": f"k{i % 7}", "n": n}) for i, n in enumerate(self.rows[id])], position or 0
+        )
+
+
+def timed_files(kind: str, folder: str, splits: dict | None = None) -> Topology:
+    """Sources that actors read in splits, with event time at the source: a watermark is the least of all splits."""
+    sources = {
+        "csv": lambda: CsvFiles(folder, key="k", types={"n": int}),
+        "parquet": lambda: ParquetFiles(folder, key="k"),
+        "own": lambda: TimedSplits(splits),
+    }
+    t = Topology("timed_files")
+    rows = t.spout("rows", sources[kind](), time=lambda row: row["n"])
+    tens = rows.window("tens", Sizes, TumblingWindow(10))
+    tens.sink("tens", Collect())
+    tens["late"].sink("late", Collect())
+    return t
 
 
 def files(kind: str, folder: str) -> Topology:

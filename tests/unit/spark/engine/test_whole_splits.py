@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,20 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from esault import Bolt, Columns, Context, EndOfStream, SourceError, Topology
+from esault import Bolt, Columns, Context, EndOfStream, SourceError, Topology, TopologyError
+from esault.errors import UsageError
+from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.sinks import Collect
 from esault.sinks.collect import read_collected
 from esault.sources import CsvFiles
-from esault.spark.engine import reading
+from esault.spark.engine import reading, whole_splits
 from esault.spark.engine.adapted import adapted
-from esault.spark.engine.refusals import refusals
+from esault.spark.engine.frames import READ
+from esault.spark.engine.layout import lay_out
+from esault.spark.engine.refusals import check_options, refusals
+from esault.spark.engine.source import dealt
 from esault.spark.engine.whole_splits import WholeSplits
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
@@ -102,10 +108,82 @@ def test_other_files_than_at_first_are_told(tmp_path: Path) -> None:
         opened().seek(position)
 
 
-@pytest.mark.parametrize(
-    ("timed", "every", "why"),
-    [(False, None, None), (False, 1.0, "looks for new files"), (True, None, "rows of the others late")],
-)
+#: where rows of the first two files come that say their first times once more, and how many
+STRAY, STRAYS = 500, 20
+
+
+def times_of(number: int, kind: str) -> list[int]:
+    """What the rows of a file say: a range of its own, and in splits of one's own, which are read little by little, some of its beginning again."""
+    own = list(range(number * 1000, number * 1000 + ROWS))
+    if number in (0, 1) and kind == "own":
+        own[STRAY:STRAY] = own[:STRAYS]
+    return [] if number == 2 else own
+
+
+def written_with_times(folder: Path, kind: str) -> Path:
+    folder.mkdir()
+    for number in range(5):
+        times = times_of(number, kind)
+        table = pa.table({"k": [f"k{i % 7}" for i in range(len(times))], "n": pa.array(times, pa.int64())})
+        if kind == "parquet":
+            pa.parquet.write_table(table, folder / f"{number}.parquet", row_group_size=100)
+        else:
+            pa.csv.write_csv(table, folder / f"{number}.csv")
+    return folder
+
+
+@pytest.mark.parametrize(("reads", "new_workers"), [(1, True), (9, False)])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "own"])
+def test_a_watermark_is_the_least_of_all_splits_as_on_actors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, reads: int, new_workers: bool
+) -> None:
+    monkeypatch.setattr(reading, "READ_ROWS", 16)
+    folder = written_with_times(tmp_path / "files", kind)
+    params: dict[str, Any] = {"kind": kind, "folder": str(folder)}
+    if kind == "own":
+        params["splits"] = {str(number): times_of(number, kind) for number in range(5)}
+    local = LocalRuntime(locate(f"{FLOWS}:timed_files").build(params))
+    local.run_until_drained()
+    chain = Chain(f"{FLOWS}:timed_files", tmp_path / "run", params)
+    assert chain.job.layout.parts["rows"] >= 5 and chain.job.layout.partitions == 2
+    while not chain.epochs.ended.is_set():
+        chain.batch(reads)
+        if new_workers:
+            chain.forget_workers()
+            if chain.epoch == 20:
+                chain.rescale(cores=3)
+    chain.reading.stop()
+    chain.forget_workers()
+    for name in ("tens", "late"):
+        got, wanted = read_collected(str(chain.folder), name), local.landed(name)
+        assert Counter(repr(row[:2]) for row in got) == Counter(repr(row[:2]) for row in wanted), name
+    # those of the first file; what the second one says once more is behind its own time, and not behind that of the first
+    assert sorted(row[1]["n"] for row in wanted) == list(range(STRAYS if kind == "own" else 0))
+    assert len(wanted) == chain.tally.units["tens"].late
+
+
+def test_splits_that_are_too_many_to_be_open_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_splits, "MOST_ALONE", 4)
+    folder = written_with_times(tmp_path / "files", "csv")
+    plan = adapted(locate(f"{FLOWS}:timed_files").build({"kind": "csv", "folder": str(folder)}))
+    with pytest.raises(TopologyError, match="CsvFiles has 5 splits; .* 4 at most: name fewer files"):
+        lay_out(plan, {}, 2)
+    with pytest.raises(UsageError, match="--parallelism rows=3: with event time each file"):
+        check_options(plan, Settings(), {"rows": 3}, {}, 16)
+    (folder / "4.csv").unlink()
+    assert lay_out(plan, {}, 2).parts == {"rows": 4}
+
+
+def test_many_pieces_are_dealt_to_few_tasks() -> None:
+    frames = [(READ, "rows", part, 0, None, rows, [], None, 0.0) for part, rows in enumerate([9, 8, 7, 3, 2, 1])]
+    assert dealt(frames[:2], 3) == [[frames[0]], [frames[1]]]
+    hands = dealt(frames, 3)
+    assert sorted(sum(frame[5] for frame in hand) for hand in hands) == [10, 10, 10]
+    assert all(hand == sorted(hand, key=lambda frame: frame[2]) for hand in hands)
+
+
+@pytest.mark.parametrize(("every", "why"), [(None, None), (1.0, "looks for new files")])
+@pytest.mark.parametrize("timed", [False, True])
 def test_what_spark_would_read_in_another_order_is_refused(
     tmp_path: Path, timed: bool, every: float | None, why: str | None
 ) -> None:
