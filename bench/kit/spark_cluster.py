@@ -149,9 +149,9 @@ class SparkCluster:
         """The JVMs that a worker has started."""
         try:
             found = psutil.Process(self.workers[worker].pid).children()
-            return [process for process in found if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())]
         except psutil.Error:
             return []
+        return [process for process in found if "CoarseGrainedExecutorBackend" in _command_of(process)]
 
     def kill_executor(self, worker: str) -> bool:
         """Kill -9 an executor and its Pythons; whether there was one."""
@@ -175,6 +175,14 @@ class SparkCluster:
     def kill_worker(self, worker: str) -> None:
         """Kill -9 a worker with all that it has started."""
         _kill_tree(self.workers[worker])
+
+
+def _command_of(process: psutil.Process) -> str:
+    """Return its command line; of one that is gone, or that its parent has not waited for, such as the shell that started Java, nothing."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def _kill(process: psutil.Process) -> None:

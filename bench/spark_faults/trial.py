@@ -151,6 +151,7 @@ class Trial:
         self.start()
         last = self.until_after(-1) if kinds else -1
         seconds = 5.0  # that a batch takes
+        found_none = time.monotonic()
         while done < faults and time.time() - begun < 60 * minutes:
             self._until_computing()
             at = time.monotonic()
@@ -168,7 +169,10 @@ class Trial:
                 if done == faults or kind in _OF_DRIVER:
                     break
             if not volley:
+                if time.monotonic() > found_none + PATIENCE:
+                    raise Lost(f"no process for {kind!r} for {PATIENCE:.0f} s: {self._log()}")
                 continue
+            found_none = time.monotonic()
             last = self.until_after(max(last, self.done()))
             took = time.monotonic() - at
             for kind in volley:
