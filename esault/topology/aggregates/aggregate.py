@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,9 @@ __all__ = ["Aggregate", "Collect", "Count", "Extreme", "Mean", "Sum", "TopK", "f
 #: which part of a value is meant: a function of it, the name of a field of it, or all of it
 Of = Callable[[Any], Any] | str | None
 
+#: of what `TopK` knows of a value
+_PART = operator.itemgetter(0)
+
 
 def field_of(where: str, of: Of) -> Callable[[Any], Any] | None:
     """Return the function that gives the part of a value; None: all of it. Raises TopologyError."""
@@ -25,7 +27,8 @@ def field_of(where: str, of: Of) -> Callable[[Any], Any] | None:
 
         def part(value: Any) -> Any:
             try:
-                return item(value) if isinstance(value, Mapping) else attribute(value)
+                # most are dicts, and to ask an abstract class takes as long as the rest
+                return item(value) if type(value) is dict or isinstance(value, Mapping) else attribute(value)
             except (KeyError, AttributeError) as error:
                 there = f"; it has {', '.join(map(repr, value))}" if isinstance(value, Mapping) else ""
                 raise type(error)(
@@ -188,10 +191,23 @@ class TopK(Aggregate):
     def first(self, value: Any) -> list[tuple[Any, Any]]:
         return [(self.part(value), value)]
 
-    def merge(self, known: list[tuple[Any, Any]], other: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        if len(other) == 1 and len(known) == self._k and not other[0][0] > known[-1][0]:
+    def add(self, known: list[tuple[Any, Any]], value: Any) -> list[tuple[Any, Any]]:
+        part = self.part(value)
+        low, high = 0, len(known)
+        if high == self._k and not part > known[-1][0]:
             return known
-        return heapq.nlargest(self._k, [*known, *other], key=operator.itemgetter(0))
+        while low < high:  # behind those that are equal
+            middle = (low + high) // 2
+            if part > known[middle][0]:
+                high = middle
+            else:
+                low = middle + 1
+        return [*known[:low], (part, value), *known[low : self._k - 1]]
+
+    def merge(self, known: list[tuple[Any, Any]], other: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        if len(known) == self._k and not other[0][0] > known[-1][0]:
+            return known
+        return sorted([*known, *other], key=_PART, reverse=True)[: self._k]
 
     def result(self, known: list[tuple[Any, Any]]) -> list[Any]:
         return [value for _, value in known]

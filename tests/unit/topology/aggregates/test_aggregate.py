@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types
 
 import pytest
@@ -92,3 +93,26 @@ def test_one_of_ones_own_need_not_say_how_one_value_is_added():
             return max(known, other, key=len)
 
     assert Longest().add("aa", "b") == "aa" and Longest().result(Longest().read(Longest().wire("aa"))) == "aa"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers()), min_size=1),
+    st.integers(1, 4),
+    st.lists(st.integers(0, 1)),
+)
+def test_the_greatest_are_the_same_however_they_are_merged(values, k, merged) -> None:
+    top = TopK(k, lambda value: value[0])
+    known = top.first(values[0])
+    for value, alone in itertools.zip_longest(values[1:], merged[: len(values) - 1], fillvalue=0):
+        before = list(known)
+        known, had = (top.merge(known, top.first(value)) if alone else top.add(known, value)), known
+        assert had == before  # a bolt whose next aggregate raises keeps what it had
+    assert top.result(known) == sorted(values, key=lambda value: -value[0])[:k]
+    half = len(values) // 2
+    if half:
+        parts = []
+        for rows in (values[:half], values[half:]):
+            parts.append(top.first(rows[0]))
+            for value in rows[1:]:
+                parts[-1] = top.add(parts[-1], value)
+        assert top.merge(*parts) == known
