@@ -18,6 +18,29 @@ ROOMS = ("flow", "control", "runtime", "elasticity")
 #: imported by nearly all, and importing nothing: an arrow to these says nothing
 EVERYWHERE = {"errors", "version", "__init__", "__main__"}
 
+#: what the picture of all rooms puts together, each room in one of them
+GROUPS = {
+    "commands and pages": ("api", "cli", "ui", "shadow"),
+    "what a topology is written with": (
+        "topology",
+        "bolts",
+        "windows",
+        "aggregates",
+        "patterns",
+        "lookups",
+        "policies",
+    ),
+    "in and out": ("sources", "sinks", "connectors", "formats", "object_store"),
+    "a run": ("runtime", "cluster", "control", "flow", "state", "messages", "routing", "report"),
+    "elasticity": ("elasticity", "sim"),
+    "other engines: Spark, and one process": ("spark", "testing"),
+}
+#: single modules and values that any room may import: no arrows, for they would be half of the picture
+SHARED = {
+    *("answer_watch", "background", "counters", "event_loop", "histogram", "late_names", "payload", "registry"),
+    *("tls_refused", "value_class"),
+}
+
 #: they load public names of connectors when they are asked for
 NAMES = {CODE / "sources/__init__.py", CODE / "sinks/__init__.py"}
 
@@ -45,6 +68,19 @@ def rooms() -> Arrows:
             others = {name.split(".")[1] for name in imported(path)}
             arrows.setdefault(here, set()).update(others - EVERYWHERE - {here})
     return arrows
+
+
+def grouped(arrows: Arrows) -> str:
+    """The rooms as a Mermaid flowchart, by group. Raises ValueError for a room that is in none."""
+    placed = {room for group in GROUPS.values() for room in group}
+    if wrong := arrows.keys() ^ (placed | SHARED):
+        raise ValueError(f"each room is in one of GROUPS, or in SHARED; see to: {', '.join(sorted(wrong))}")
+    lines = []
+    for number, (title, group) in enumerate(GROUPS.items()):
+        lines += [f'  subgraph group{number}["{title}"]', *(f"    {room}" for room in group), "  end"]
+    for name, others in sorted(reduced({name: others - SHARED for name, others in arrows.items()}).items()):
+        lines += [f"  {name} --> {other}" for other in sorted(others) if name not in SHARED]
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
 
 
 def folder(module: str) -> str:
@@ -112,7 +148,7 @@ def table(room: str) -> str:
 
 def pictures() -> dict[str, str]:
     """What stands between the marks of the page, by mark."""
-    found = {"rooms": drawn(rooms())}
+    found = {"rooms": grouped(rooms())}
     for room in ROOMS:
         found[room] = f"{drawn(folders(room), f'{room}/*.py')}\n\n{table(room)}"
     return found
