@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import logging.handlers
+import math
 import os
 import threading
 from datetime import datetime, timezone
@@ -36,12 +38,11 @@ class AuditLog:
 
     def write(self, who: str, address: str, does: str, answer: str, /, **more: Any) -> None:
         """One line. `answer`: "accepted", or why not; `more`: what was asked for."""
-        told = {
-            name: value if isinstance(value, (int, float, bool)) else str(value)[:_LONGEST]
-            for name, value in more.items()
-        }
+        told = {name: value if _is_number(value) else str(value)[:_LONGEST] for name, value in more.items()}
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": now, "who": who, "from": address, "do": does, **told, "answer": answer[:_LONGEST]})
+        said = {"time": now, "who": who[:_LONGEST], "from": address[:_LONGEST], "do": does[:_LONGEST]}
+        # What was asked for stands in for none of these, whatever its names are.
+        line = json.dumps(said | told | said | {"answer": answer[:_LONGEST]})
         with self._lock:
             try:
                 self._file.line(line)
@@ -52,8 +53,14 @@ class AuditLog:
                 self._failing = True
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file. Lines that a full disk did not take are lost."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def _is_number(value: object) -> bool:
+    """Return whether JSON has it as a number, or as true or false."""
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 class _File(logging.handlers.RotatingFileHandler):
