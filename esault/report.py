@@ -391,7 +391,7 @@ class Report:
 
 
 def _time(ms: float) -> str:
-    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+    return f"{ms:.3g} ms" if ms < 999.5 else f"{ms / 1000:,.1f} s"
 
 
 def iso(seconds: float) -> str:

@@ -91,7 +91,7 @@ def _span(span: tuple[float, float, float], said: Any) -> str:
 
 def _time(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
+        if seconds >= 0.9995 * size:  # else it would be rounded to 1000 of the smaller one
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-6:.3g} us"
 

@@ -35,7 +35,7 @@ def _handled(unit: UnitSnapshot) -> int:
 def short(number: float) -> str:
     """1234567 -> 1.23 M."""
     for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
+        if number >= 0.9995 * size:  # else it would be rounded to 1000 of the smaller one
             return f"{number / size:.3g} {suffix}"
     return f"{number:.0f}"
 

@@ -13,7 +13,7 @@ def standing(status: ObjectiveStatus) -> str:
     """Return one objective as it stands, in a line."""
     if status.recent is None:
         return f"objective {status.objective}: nothing has come to its end of late"
-    of_late = f"{1000 * status.recent:.3g} ms" if status.recent < 1 else f"{status.recent:,.1f} s"
+    of_late = f"{1000 * status.recent:.3g} ms" if status.recent < 0.9995 else f"{status.recent:,.1f} s"
     burning = "" if status.recent_burn_rate is None else f", burn rate {status.recent_burn_rate:,.2f}"
     return (
         f"objective {status.objective}: {of_late} of late{burning}; "

@@ -424,6 +424,6 @@ def _are(n: int) -> str:
 
 
 def _load(rate: float, service: float) -> str:
-    each = f"{service:.3g} s" if service >= 1 else f"{1000 * service:.3g} ms"
+    each = f"{service:.3g} s" if service >= 0.9995 else f"{1000 * service:.3g} ms"
     many = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
     return f"{many} tuples/s of {each} each are work for {rate * service:.1f} sub-units"
