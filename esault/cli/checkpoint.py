@@ -222,7 +222,7 @@ def _view(directory: str, number: int | None, topology: str | None) -> Any:
 
         locate(topology).load_module()
     place, at, said = directory.rpartition("@")
-    if at and said.isdigit() and number is None and not Path(directory).exists():
+    if at and said.isdecimal() and number is None and not Path(directory).exists():
         directory, number = place, int(said)
     return CheckpointView(checkpoint_place(directory), number)
 

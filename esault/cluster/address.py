@@ -23,7 +23,7 @@ def split(address: str) -> tuple[str, int]:
         port = rest[1:] or port
     elif address.count(":") == 1:
         host, _, port = address.partition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
         raise UsageError(f"{address!r} is no address: write HOST:PORT, such as 10.0.0.2:{DEFAULT_PORT}")
     return host, int(port)
 

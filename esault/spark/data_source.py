@@ -95,7 +95,7 @@ class _Table:
     def __init__(self, path: str, options: MutableMapping[str, str]) -> None:
         self.path = path
         count = options.get("partitions") or str(2 * (os.cpu_count() or 1))
-        if not count.isdigit() or int(count) < 1:
+        if not count.isdecimal() or len(count) > 9 or int(count) < 1:
             raise UsageError(f'format("esault"): option partitions must be a whole number from 1 on, got {count!r}')
         self.partitions = int(count)
         self.replaced = options.get("replaced") or "fail"
