@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 from esault.errors import TopologyError
@@ -45,16 +46,17 @@ class OwnRoute(Route):
         for i, (key, value) in enumerate(zip(keys, values)):
             try:
                 chosen = choose(key, value, count)
+                numbers = tuple(chosen) if isinstance(chosen, Iterable) else (chosen,)
             except Exception as error:
                 raise UserError(
                     f"unit {self._unit!r}, {self._edge.grouping!r}.choose on the way to {self._edge.target!r}, key {key!r}: "
                     f"{described(error)}"
                 ) from error
-            for number in (chosen,) if isinstance(chosen, int) else chosen:
-                if not isinstance(number, int) or not 0 <= number < count:
+            for number in numbers:
+                if not hasattr(number, "__index__") or not 0 <= index(number) < count:  # numpy's whole numbers are some
                     raise TopologyError(
                         f"unit {self._unit!r}: {self._edge.grouping!r}.choose gave {number!r} for key {key!r}; it must give "
                         f"a number from 0 to {count - 1}, or several of them"
                     )
-                rows[number].append(i)
+                rows[index(number)].append(i)
         return rows
