@@ -65,6 +65,7 @@ class PushBuffer:
     def behind(self, id: str) -> int | None:
         """Return the number of the row behind the one with this id, which may be gone; None for an id of another buffer."""
         token, _, number = id.rpartition("-")
-        if token != self._token or not number.isascii() or not number.isdigit() or int(number) >= self.next:
+        # Python reads no number of thousands of digits.
+        if token != self._token or not number.isascii() or not number.isdigit() or len(number) > len(str(self.next)):
             return None
-        return int(number) + 1
+        return int(number) + 1 if int(number) < self.next else None
