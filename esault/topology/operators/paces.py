@@ -90,8 +90,9 @@ class DebounceByEvent(Bolt[Any, Any, Any, Any]):
     def process(self, key: Any, value: Any) -> None:
         """Keep it until it is known what followed."""
         at = self.time(value)
-        self.pending[repr(at)] = (at, value)
-        self.timer(repr(at), at + self.seconds)
+        name = repr(float(at) + 0.0)  # 1 and 1.0 are one time, as are 0.0 and -0.0
+        self.pending[name] = (at, value)
+        self.timer(name, at + self.seconds)
 
     def on_timer(self, name: str, at: float) -> None:
         """Emit the value whose seconds are over, if nothing came in them."""
