@@ -34,6 +34,8 @@ def without_timers(state: bytes, codec: Codec) -> tuple[bytes, tuple[Timer, ...]
     if state[:3] != _HEAD:
         raise FrameError("the timers of a key are written in a form that this version does not know")
     start = len(_HEAD) + _LENGTH.size
+    if len(state) < start:
+        raise FrameError("the state of a key ends within the length of its timers")
     end = start + _LENGTH.unpack_from(state, len(_HEAD))[0]
     said: Any = codec.unpack(state[start:end])
     if type(said) is not tuple or any(
