@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from esault.errors import SinkError
+from esault.payload.portable import brief
 
 __all__ = ["DeadLetterFile"]
 
@@ -30,7 +31,8 @@ class DeadLetterFile:
         try:
             with self._path.open("rb") as file:
                 for line in file:
-                    with contextlib.suppress(ValueError):  # one that a crash has torn is not there
+                    # One that a crash has torn is not there, and a note that a run went back has none.
+                    with contextlib.suppress(ValueError, TypeError, KeyError):
                         found.add(str(json.loads(line)["id"]))
         except FileNotFoundError:
             pass
@@ -47,7 +49,7 @@ class DeadLetterFile:
                 self._file = self._path.open("a", encoding="utf-8")
                 if _torn(self._path):  # by a crash; its tuple was not acked, and comes again
                     self._file.write("\n")
-            self._file.write(json.dumps(record, default=repr, skipkeys=True) + "\n")
+            self._file.write(_line(record))
         except OSError as error:
             raise SinkError(f"dead letters cannot be kept in {self._path}: {error.strerror or error}") from error
 
@@ -65,6 +67,22 @@ class DeadLetterFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _line(record: dict[str, Any]) -> str:
+    try:
+        return json.dumps(record, default=repr, skipkeys=True) + "\n"
+    except Exception:  # a value within itself, an int of thousands of digits, a `__repr__` that fails
+        return json.dumps({name: _plain(value) for name, value in record.items()}, skipkeys=True) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; a short repr where it has not."""
+    try:
+        json.dumps(value)
+    except Exception:
+        return brief(value)
+    return value
 
 
 def _torn(path: Path) -> bool:
