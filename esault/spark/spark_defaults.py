@@ -18,7 +18,7 @@ def spark_defaults(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the settings in `$SPARK_CONF_DIR/spark-defaults.conf`, or in `$SPARK_HOME/conf`; none where there is no such file."""
     folder = settings_folder(environ)
     try:
-        text = Path(folder, _FILE).read_text(encoding="utf-8") if folder else ""
+        text = Path(folder, _FILE).read_text(encoding="utf-8", errors="replace") if folder else ""
     except OSError:
         return {}
     found = (_LINE.fullmatch(line) for line in text.splitlines())
