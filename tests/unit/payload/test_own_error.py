@@ -34,7 +34,7 @@ def raised(call):
 
 def test_the_place_and_the_error_are_said():
     made = Fails()
-    made.a = 1
+    vars(made)["a"] = 1
     said = own_error(raised(lambda: pickle.loads(pickle.dumps(made))))
     assert said is not None
     assert "__setstate__, test_own_error.py:" in said and "ValueError" in said and said.endswith("no such state")
@@ -42,7 +42,7 @@ def test_the_place_and_the_error_are_said():
 
 def test_an_object_in_a_set_of_its_own_is_explained():
     made = Hashed()
-    made.all = {made}
+    vars(made)["all"] = {made}
     said = own_error(raised(lambda: pickle.loads(pickle.dumps(made))))
     assert said is not None and "AttributeError" in said and "before it has its attributes" in said
 

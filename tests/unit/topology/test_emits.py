@@ -21,13 +21,13 @@ class Batches(BatchBolt):
 
 class WrongBatch(Bolt):
     def process(self, key, value):
-        self.emit_batch([(key, value)])
+        self.emit_batch([(key, value)])  # type: ignore[attr-defined]
 
 
 class WrongColumns(Bolt):
     def process(self, key, value):
         def later():
-            self.emit_columns([key], [value])
+            self.emit_columns([key], [value])  # type: ignore[attr-defined]
 
         later()
 
@@ -35,7 +35,7 @@ class WrongColumns(Bolt):
 class WrongEmit(BatchBolt):
     def process_batch(self, keys, values):
         for key in keys:
-            self.emit(key, 1)
+            self.emit(key, 1)  # type: ignore[attr-defined]
 
 
 class Own(BatchBolt):

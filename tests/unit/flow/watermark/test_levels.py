@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.flow.watermark.levels import Levels
-from esault.routing.ring import position
+from esault.routing.ring import RING, position
 
-TOP = 2**64 - 1
+TOP = RING - 1
 times = st.floats(-1e6, 1e6)
 keys = st.text(max_size=3)
 #: what came: ranges around places of these keys

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 def recorded(cls, *args):
     """Return an object of the class. `out`: (value, stream); `timers`: name -> time; `clock`: of `context.now` and the watermark."""
 
-    class Recorded(cls):
+    class Recorded(cls):  # type: ignore[valid-type, misc]
         def emit(self, key, value, stream=None):
             assert key == self.key
             self.out.append((value, stream))
