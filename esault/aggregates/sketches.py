@@ -42,6 +42,9 @@ class Quantile(Aggregate):
         known.update(float(self.part(value)))
         return known
 
+    def try_add(self, known: Any, value: Any) -> None:
+        self.first(value)
+
     def merge(self, known: Any, other: Any) -> Any:
         known.merge(other)
         return known
@@ -77,6 +80,9 @@ class DistinctCount(Aggregate):
         part = self.part(value)
         known.update(f"s{part}" if type(part) is str else f"{type(part).__name__}:{part!r}")
         return known
+
+    def try_add(self, known: Any, value: Any) -> None:
+        self.first(value)
 
     def merge(self, known: Any, other: Any) -> Any:
         both = _library().hll_union(self._SIZE)

@@ -30,7 +30,7 @@ def field_of(where: str, of: Of) -> Callable[[Any], Any] | None:
                 # most are dicts, and to ask an abstract class takes as long as the rest
                 return item(value) if type(value) is dict or isinstance(value, Mapping) else attribute(value)
             except (KeyError, AttributeError) as error:
-                there = f"; it has {', '.join(map(repr, value))}" if isinstance(value, Mapping) else ""
+                there = f"; it has {', '.join(map(repr, value)) or 'none'}" if isinstance(value, Mapping) else ""
                 raise type(error)(
                     f"{where}: a value of type {type(value).__name__} has no field {of!r}{there}"
                 ) from error
@@ -71,6 +71,13 @@ class Aggregate:
         """Return what is known with one value more."""
         return self.merge(known, self.first(value))
 
+    def try_add(self, known: Any, value: Any) -> None:
+        """Raise what `add` raises for this value; change nothing."""
+        self.add(known, value)
+
+    def take_back(self, known: Any) -> None:
+        """Undo the last `add` where it has changed what it was given. Sketches cannot: they stay near the truth."""
+
     def merge(self, known: Any, other: Any) -> Any:
         """Return what is known of the values of both."""
         raise NotImplementedError
@@ -86,6 +93,19 @@ class Aggregate:
     def read(self, wired: Any) -> Any:
         """Return what is known, from what `wire` gave."""
         return wired
+
+
+def _summand(part: Any) -> Any:
+    """Check that the first part of a sum is one: to all that came behind it, it would be the one that does not fit."""
+    if part is None or isinstance(part, (str, bytes)):
+        raise TypeError(f"{part!r} ({type(part).__name__}) cannot be added up; leave it out with filter(...) before")
+    return part
+
+
+def _comparable(part: Any) -> Any:
+    if part is None:
+        raise TypeError("None is neither more nor less than another value; leave it out with filter(...) before")
+    return part
 
 
 class Count(Aggregate):
@@ -109,7 +129,7 @@ class Sum(Aggregate):
     kind = "sum"
 
     def first(self, value: Any) -> Any:
-        return self.part(value)
+        return _summand(self.part(value))
 
     def add(self, known: Any, value: Any) -> Any:
         return known + self.part(value)
@@ -124,7 +144,7 @@ class Mean(Aggregate):
     kind = "mean"
 
     def first(self, value: Any) -> tuple[Any, int]:
-        return self.part(value), 1
+        return _summand(self.part(value)), 1
 
     def add(self, known: tuple[Any, int], value: Any) -> tuple[Any, int]:
         return known[0] + self.part(value), known[1] + 1
@@ -145,7 +165,8 @@ class Extreme(Aggregate):
         self._least = kind == "min"
 
     def first(self, value: Any) -> Any:
-        return self.part(value)
+        part = self.part(value)
+        return _comparable(part) if part is None else part
 
     def merge(self, known: Any, other: Any) -> Any:
         return other if (other < known if self._least else other > known) else known
@@ -162,6 +183,12 @@ class Collect(Aggregate):
     def add(self, known: list[Any], value: Any) -> list[Any]:
         known.append(self.part(value))
         return known
+
+    def try_add(self, known: list[Any], value: Any) -> None:
+        self.part(value)
+
+    def take_back(self, known: list[Any]) -> None:
+        known.pop()
 
     def merge(self, known: list[Any], other: list[Any]) -> list[Any]:
         known.extend(other)
@@ -189,7 +216,7 @@ class TopK(Aggregate):
         self._k = k
 
     def first(self, value: Any) -> list[tuple[Any, Any]]:
-        return [(self.part(value), value)]
+        return [(_comparable(self.part(value)), value)]
 
     def add(self, known: list[tuple[Any, Any]], value: Any) -> list[tuple[Any, Any]]:
         part = self.part(value)

@@ -48,10 +48,27 @@ class Aggregated(Bolt[Any, Any, Any, Any]):
                 self.known = [of.merge(a, b) for of, a, b in zip(each, known, others)] if known else others
                 return
         known = self.known
-        # All of them, or none if one raises.
-        self.known = [of.add(a, value) for of, a in zip(each, known)] if known else [of.first(value) for of in each]
+        try:
+            self.known = [of.add(a, value) for of, a in zip(each, known)] if known else [of.first(value) for of in each]
+        except Exception as error:  # all of them take it in, or none
+            culprit = self._leave_out(value)
+            if culprit is None or type(error) is not TypeError:
+                raise
+            raise TypeError(f"{culprit}: {error}") from error
         if not self.windowed:
             self.emit(key, self._results())
+
+    def _leave_out(self, value: Any) -> str | None:
+        """Return which aggregate does not take a value in. Those before it give it back."""
+        known = self.known
+        for i, (name, of) in enumerate(self.aggregates.items()):
+            try:
+                of.try_add(known[i], value) if known else of.first(value)
+            except Exception:
+                for before, a in zip(self.aggregates.values(), known[:i]):
+                    before.take_back(a)
+                return f"{name!r}, {of!r}"
+        return None
 
     def combine(self, other: Aggregated) -> None:
         """Take in what is known of other values of the same key and window."""

@@ -188,6 +188,35 @@ def test_a_value_without_the_part_is_under_the_policy_of_the_unit(window):
     assert (value["n"], value["sum"]) == (2, 3)
 
 
+@pytest.mark.parametrize("window", [None, TumblingWindow(1000)])
+@pytest.mark.parametrize("bad", [None, "7"])
+@pytest.mark.parametrize("place", [0, 1, 40])
+@pytest.mark.parametrize("make", [agg.sum, agg.mean, agg.min, agg.max, lambda of: agg.top_k(3, of)])
+def test_a_part_that_does_not_fit_is_left_out_alone_wherever_it_comes(window, bad, place, make):
+    if bad and make not in (agg.sum, agg.mean) and place == 0:
+        return  # text has a least and a greatest: what does not fit is what comes behind it
+    rows = [("a", {"at": i % 10, "n": i}) for i in range(60)]
+    rows.insert(place, ("a", {"at": 5, "n": bad}))
+    aggregates = {"all": agg.collect("n"), "of": make("n"), "n": agg.count()}
+    time = at if window else None
+
+    def of_all(rows, **options):
+        return run(lambda s: s.aggregate("unit", aggregates, window, time=time, **options), rows)
+
+    local = of_all(rows, on_error=skip(retries=2))
+    good = of_all([row for row in rows if row[1]["n"] is not bad])
+    assert local.emitted("unit")[-1] == good.emitted("unit")[-1]
+    assert local.report().units["unit"].errors == 1
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_aggregate_that_a_value_does_not_fit_is_named(place):
+    rows = [("a", {"at": 1, "paid": 5})]
+    rows.insert(place, ("a", {"at": 1, "paid": None}))
+    with pytest.raises(TopologyFailed, match=r"TypeError: 'taken', sum\('paid'\): .*None"):
+        run(lambda s: s.aggregate("unit", {"n": agg.count(), "taken": agg.sum("paid")}), rows)
+
+
 @pytest.mark.parametrize("combine", [True, False])
 def test_sketches_are_near_the_truth_wherever_they_are_merged(combine):
     pytest.importorskip("datasketches")
