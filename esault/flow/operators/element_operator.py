@@ -36,7 +36,9 @@ class ElementOperator(KeyedOperator):
         self._expiry = IdleSweep(by_clock, now, generations=4) if by_clock else None
         #: of objects that are all of one class
         self._hot = (
-            HotLoop(self.emitter, keyed=True) if type(self) is ElementOperator and self._cls is not None else None
+            HotLoop(self.emitter, True, self.context.in_thread)
+            if type(self) is ElementOperator and self._cls is not None
+            else None
         )
         #: each row is a call of `_process`
         self._row_by_row = self._careful or self._partial or bool(plan.times)

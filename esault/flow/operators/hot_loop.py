@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
 from itertools import repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
@@ -25,10 +27,13 @@ MANY = 30_000
 class HotLoop:
     """Runs batches of one class's objects, when `ready`."""
 
-    def __init__(self, emitter: Emitter, keyed: bool) -> None:
-        """`keyed`: there is one object per key, and no one object."""
+    def __init__(self, emitter: Emitter, keyed: bool, in_thread: Callable[[Callable[[], Any]], Any]) -> None:
+        """`keyed`: there is one object per key, and no one object. `in_thread`: `Context.in_thread`."""
         self._emitter = emitter
         self._keyed = keyed
+        self._in_thread = in_thread
+        #: the loop that is being written out beside the data loop, which would stand still for some ten milliseconds
+        self._written: Future[ProcessLoop | None] | None = None
         self._left = HOT
         self._loop: ProcessLoop | None = None
         self._asked = False
@@ -44,9 +49,13 @@ class HotLoop:
             if not self._emitter.trusted:
                 return False
             self._asked = True
-            from esault.topology.process_loop import process_loop  # it takes time to load, and few runs need it
-
-            self._loop = process_loop(cls) if type(self._emitter) is Emitter else None
+            if type(self._emitter) is Emitter:
+                written = self._in_thread(partial(_write, cls, self._keyed, with_ids))
+                self._loop, self._written = (None, written) if isinstance(written, Future) else (written, None)
+        if self._written is not None:
+            if not self._written.done():
+                return False
+            self._loop, self._written = self._written.result(), None
         loop = self._loop
         if loop is None or not loop.stands_for(cls.process) or (with_ids and self._emitter.only_column is None):
             return False
@@ -140,3 +149,15 @@ class HotLoop:
     def key(self, keys: Sequence[Any]) -> Any:
         """Return the key of the tuple that raised."""
         return keys[len(keys) - length_hint(self._rows) - 1]
+
+
+def _write(cls: type[Any], keyed: bool, with_ids: bool) -> ProcessLoop | None:
+    """Write out what the first batch will run; None where the class does not allow it."""
+    from esault.topology.process_loop import process_loop  # it takes time to load, and few runs need it
+
+    made = process_loop(cls)
+    if made is not None and made.maps and not keyed:
+        made.map()
+    elif made is not None:
+        made.loop(keyed, with_ids)
+    return made

@@ -47,7 +47,7 @@ class ObjectOperator(Operator):
             type(self.object).emit = emitter.function()
 
         emitter.on_trusted = trusted
-        self._hot = HotLoop(emitter, keyed=False) if type(self) is ObjectOperator else None
+        self._hot = HotLoop(emitter, False, self.context.in_thread) if type(self) is ObjectOperator else None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if self._by_stream:

@@ -17,6 +17,9 @@ PER_PROBE = 256
 #: tuples that are kept: shares of an eighth are known to within about 6 %
 KEPT = 2048
 LONGEST_NAME = 60
+#: tuples of a sample of which each report has a new summary; of more every fourth one has: it takes a millisecond where the cache is cold
+MANY = 512
+REPORTS = 4
 
 
 class KeyLoadSampler:
@@ -27,6 +30,8 @@ class KeyLoadSampler:
         self._kept: deque[tuple[int, Any]] = deque(maxlen=KEPT)
         self._last = KeyLoad()
         self._stale = False
+        #: reports that had the last summary since it was made
+        self._reports = 0
 
     def refill(self) -> None:
         """Allow for some more tuples: a probe came."""
@@ -41,8 +46,9 @@ class KeyLoadSampler:
 
     def summary(self) -> KeyLoad:
         """Return the load by keys, from what was sampled of late."""
-        if self._stale:
-            self._stale = False
+        self._reports += 1
+        if self._stale and (self._reports >= REPORTS or self._last.size < MANY):
+            self._stale, self._reports = False, 0
             names = dict(self._kept)
             self._last = KeyLoad.of([place for place, _ in self._kept], lambda place: repr(names[place])[:LONGEST_NAME])
         return self._last

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -13,7 +16,7 @@ from esault import Bolt, Topology, TopologyFailed, by_key, dead_letter, fail, sh
 from esault.flow.operators import hot_loop
 from esault.flow.operators.hot_loop import HotLoop
 from esault.messages.settings import Settings
-from esault.sinks import Collect
+from esault.sinks import Collect, JsonLines
 from esault.sources import Items
 from esault.testing import LocalRuntime
 
@@ -272,3 +275,49 @@ def test_an_error_under_a_policy_shows_the_users_line_once(batches, monkeypatch,
     assert "unit 'worker', process, key 'k': ValueError: 3 is refused" in caplog.text
     assert caplog.text.count('raise ValueError(f"{value} is refused")') == 1
     assert "esault/flow" not in caplog.text
+
+
+WRITTEN = threading.Event()
+BEGIN = threading.Event()
+
+
+class Begins(Sums):
+    """Lets the loop be written out once it has been called for a while."""
+
+    def process(self, key, value):
+        self.total += value
+        if value == 500:
+            BEGIN.set()
+        self.emit(key, self.total)
+
+
+def rows_around():
+    """Yield rows until the loop must be there, and some more."""
+    for n in range(1000):
+        yield "k", n
+    WRITTEN.wait(60)
+    for n in range(1000, 20_000):
+        yield "k", n
+
+
+def test_calls_go_on_while_a_thread_writes_the_loop_out(monkeypatch, tmp_path):
+    WRITTEN.clear()
+    BEGIN.clear()
+    write, run, ran = hot_loop._write, HotLoop.run, []
+
+    def written(*arguments):
+        assert BEGIN.wait(60)  # the data loop goes on meanwhile, or this would be waited for
+        made = write(*arguments)
+        WRITTEN.set()
+        return made
+
+    monkeypatch.setattr(hot_loop, "HOT", 100)
+    monkeypatch.setattr(hot_loop, "_write", written)
+    monkeypatch.setattr(HotLoop, "run", lambda self, *arguments: (ran.append(0), run(self, *arguments))[1])
+    t = Topology("beside")
+    t.spout("rows", Items(rows_around)).bolt("sums", Begins, by_key()).sink("out", JsonLines(tmp_path / "rows"))
+    LocalRuntime(t, settings=SETTINGS, real=True).run_until_drained()
+    assert [json.loads(line)["value"] for line in (tmp_path / "rows").read_text().splitlines()] == list(
+        itertools.accumulate(range(20_000))
+    )
+    assert ran

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.worker.key_load import KEPT, LONGEST_NAME, PER_PROBE, KeyLoadSampler
+from esault.flow.worker.key_load import KEPT, LONGEST_NAME, MANY, PER_PROBE, REPORTS, KeyLoadSampler
 from esault.routing.ring import position
 
 
@@ -58,3 +58,24 @@ def test_what_was_sampled_is_forgotten():
     assert sampler.summary().size == 1
     sampler.forget()
     assert sampler.summary().size == 0 and sampler.summary().heaviest == ()
+
+
+def test_of_few_tuples_each_report_has_a_new_summary():
+    sampler = sampled(["a"])
+    assert sampler.summary().size == 1
+    sampler.refill()
+    sampler.sample(["a"])
+    assert sampler.summary().size == 2
+
+
+def test_of_many_every_fourth_report_has():
+    sampler = KeyLoadSampler()
+    for _ in range(MANY // PER_PROBE):
+        sampler.refill()
+        sampler.sample(["a"] * PER_PROBE)
+    sizes = [sampler.summary().size]
+    for _ in range(REPORTS):
+        sampler.refill()
+        sampler.sample(["a"])
+        sizes.append(sampler.summary().size)
+    assert sizes == [MANY] * REPORTS + [MANY + REPORTS]
