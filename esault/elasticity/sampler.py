@@ -75,6 +75,9 @@ class Sampler:
                 dropped=rows.dropped,
             )
             self._count(source, counters)
+        if status.usage_at_start is not None:
+            # So the first report tells a share of time, a look before the second one.
+            _keep(source.usages, status.usage_at_start, status.now)
         if status.usage is not None:
             _keep(source.usages, (status.now, status.usage), status.now)
         if status.key_load is not None:

@@ -75,6 +75,8 @@ class Status:
     micro_batch: MicroBatch | None = None
     #: what the process takes from its host, where the runtime can tell
     usage: Usage | None = None
+    #: (seconds since the epoch, what it had taken then) of the start, in the first report behind it
+    usage_at_start: tuple[float, Usage] | None = None
     #: of a bolt: where its tuples fall on the ring
     key_load: KeyLoad | None = None
     #: of a bolt that watermarks come to: up to when all has been seen to; None: nothing is known yet, or time is over

@@ -47,6 +47,12 @@ class Metrics:
         self.open_busy: Callable[[], float] | None = None
         #: says what the process takes from its host, where the shell can tell
         self.usage: Callable[[], Usage] | None = None
+        self._usage_at_start: tuple[float, Usage] | None = None
+
+    def start(self) -> None:
+        """Processing begins: what the process takes from now on, the first report tells."""
+        if self.usage is not None:
+            self._usage_at_start = (self._clock(), self.usage())
 
     def counts(self) -> SubUnitCounts:
         """Return all counts so far."""
@@ -85,6 +91,7 @@ class Metrics:
 
     def status(self, counts: SubUnitCounts) -> Status:
         """Return what the unit is told now and then, with these counts."""
+        started, self._usage_at_start = self._usage_at_start, None
         return Status(
             incarnation=self._incarnation,
             now=self._clock(),
@@ -93,6 +100,7 @@ class Metrics:
             sent=self._outputs.sent,
             seen={channel.sender: channel.seen for channel in self._reader.senders},
             usage=self.usage() if self.usage is not None else None,
+            usage_at_start=started,
             chained={name: bolt.counts() for name, bolt in self._outputs.bolts.items()},
             oldest_root=self._roots.oldest(),
             metrics=tuple(MetricReading(*each) for each in self._user.readings()),

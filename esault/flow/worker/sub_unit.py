@@ -239,6 +239,7 @@ class SubUnit:
 
     def _on_start(self, message: Start) -> None:
         self.lifecycle.on(Event.START)
+        self.metrics.start()
 
     def _on_grace(self, message: Grace) -> None:
         if message.acker is not None:

@@ -10,11 +10,12 @@ from esault.messages.status import Status, SubUnitCounts
 from esault.topology.plan import UnitPlan
 
 
-def sampled(*usages):
+def sampled(*usages, at_start=None):
     """The sample of a sub-unit that reported these twice a second."""
     sampler = Sampler()
     for i, usage in enumerate(usages):
-        sampler.status(Status(7, 100.0 + i / 2, SubUnitCounts(), usage=usage))
+        began = at_start if i == 0 else None
+        sampler.status(Status(7, 100.0 + i / 2, SubUnitCounts(), usage=usage, usage_at_start=began))
     unit = SimpleNamespace(
         name="work",
         plan=UnitPlan("work", "spout"),
@@ -40,6 +41,13 @@ def test_unknown_waiting_stays_unknown():
     sample = sampled(Usage(3.0), Usage(3.5))
     assert sample.cpu == pytest.approx(1.0)
     assert sample.cpu_wait is None
+
+
+def test_one_report_tells_a_share_of_the_time_since_the_start():
+    sample = sampled(Usage(3.0, 1.0, 5_000), at_start=(99.8, Usage(2.9, 0.9, 4_000)))
+    assert sample.cpu == pytest.approx(0.5)
+    assert sample.cpu_wait == pytest.approx(0.5)
+    assert sample.memory == 5_000
 
 
 def test_one_report_tells_no_share():

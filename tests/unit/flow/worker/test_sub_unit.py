@@ -29,6 +29,7 @@ from esault.messages.control import (
     Table,
     Throttle,
 )
+from esault.messages.probe import Usage
 from esault.messages.status import Status
 from esault.routing.ring import INT_MAX
 from esault.sources import Items
@@ -148,6 +149,22 @@ def test_a_report_comes_with_the_clock(bench):
     (status,) = it.said()
     assert isinstance(status, Status)
     assert (status.incarnation, status.now) == (7, it.clock())
+
+
+def test_the_first_report_tells_what_the_process_had_used_at_the_start(bench):
+    it = bench(chain(), status_every=1.0)
+    used = iter(range(10))
+    it.core.metrics.usage = lambda: Usage(cpu=float(next(used)))
+    it.start(1)
+    began = it.clock()
+    reports = []
+    for _ in range(2):
+        it.clock.advance(1.0)
+        it.turns()
+        reports += it.said()
+    first, second = reports
+    assert (first.usage_at_start, first.usage) == ((began, Usage(cpu=0.0)), Usage(cpu=1.0))
+    assert (second.usage_at_start, second.usage) == (None, Usage(cpu=2.0))
 
 
 # the end -----------------------------------------------------------------------------------------
