@@ -74,7 +74,7 @@ def main(folder: str, *jars: str) -> None:
         return run(topology, {"out": folder}, **asked)
 
     found: dict[str, Any] = {}
-    batch_size.FIRST = len(LINES) // 3  # a batch is soon over
+    batch_size.FIRST = batch_size.MOST = len(LINES) // 3  # three batches: the run that goes on has one of them
     conf = {**quick_spark.SETTINGS, "spark.jars": ",".join(jars)}
     with session("local[2]", conf={**conf, "spark.driver.extraJavaOptions": f"{quick_spark.JAVA} -Xss8m"}) as spark:
         place = SparkPath(spark, "s3a://state/files") / "one"
