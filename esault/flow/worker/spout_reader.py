@@ -20,12 +20,12 @@ from esault.topology.split_source import SplitSource
 from esault.topology.spout import EndOfStream, Spout, has_position, is_acknowledged
 from esault.topology.windowed_spout import WindowedSpout
 
-__all__ = ["SpoutReader"]
+__all__ = ["SpoutReader", "reads_by"]
 
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
 
 
-def _reads_by(kind: type[Any]) -> str:
+def reads_by(kind: type[Any]) -> str:
     """Return "read", or "read_columns" where the very class that defines `read` has that, too: pairs are made for nothing then.
 
     It is a hook of the sources in the box: a method of that name in a user's spout may be anything, and its `read` may return `Columns`.
@@ -53,7 +53,7 @@ class SpoutReader:
         self._acknowledged = is_acknowledged(self.spout)
         self._unscheduled = type(self.spout).next_due is Spout.next_due
         self._free = type(self.spout).held_back is Spout.held_back
-        self._read = _reads_by(type(self.spout))
+        self._read = reads_by(type(self.spout))
         self._numbered = not self.seekable or type(self.spout).row_ids is Spout.row_ids
         #: the spout, where it collects windows
         self.windows = self.spout if isinstance(self.spout, WindowedSpout) else None

@@ -13,6 +13,7 @@ from typing import Any
 from esault.errors import SourceError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.user_error import described
+from esault.flow.worker.spout_reader import reads_by
 from esault.payload.codec import Codec
 from esault.payload.column import is_array, plain
 from esault.spark.engine.job import Job
@@ -83,8 +84,13 @@ def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: in
 
 
 def _read_full(spout: Spout[Any, Any], unit: str, limit: int) -> Any:
-    """Read so many rows: where a source stops for a moment must not show in what is sent. Columns come as they are given."""
+    """Read so many rows: where a source stops for a moment must not show in what is sent. Columns of a user's come as they are given."""
     rows = _read(spout, unit, limit)
+    if reads_by(type(spout)) == "read_columns":  # lists, of a source in the box
+        while len(rows) < limit:
+            more = _read(spout, unit, limit - len(rows))
+            rows = Columns(None if rows.keys is None else [*rows.keys, *more.keys], [*rows.values, *more.values])
+        return rows
     while not isinstance(rows, Columns) and len(rows) < limit:
         more = _read(spout, unit, limit - len(rows))
         if isinstance(more, Columns):
@@ -95,9 +101,10 @@ def _read_full(spout: Spout[Any, Any], unit: str, limit: int) -> Any:
 
 def _read(spout: Spout[Any, Any], unit: str, limit: int) -> Any:
     until = time.monotonic() + PATIENCE
+    read = getattr(spout, reads_by(type(spout)))
     while True:
         try:
-            rows = _call(unit, "read", lambda: spout.read(limit))
+            rows = _call(unit, "read", lambda: read(limit))
         except EndOfStream:
             rows = None
         if rows:

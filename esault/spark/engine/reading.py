@@ -19,6 +19,7 @@ from typing import Any
 
 from esault.errors import PayloadError, SourceError
 from esault.flow.operators.user_error import UserError, described
+from esault.flow.worker.spout_reader import reads_by
 from esault.payload.codec import Codec
 from esault.spark.engine.batch_size import BatchSize
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
@@ -87,7 +88,7 @@ class Part:
     def read(self, most: int, now: float, piece: int) -> int:
         """Read at most so many tuples; how many there were. Behind each `piece` another worker may begin. Raises UserError."""
         try:
-            rows = self._call(lambda: self.spout.read(most), "read")
+            rows = self._call(lambda: getattr(self.spout, reads_by(type(self.spout)))(most), "read")
         except EndOfStream:
             self.ended = True
             return 0
@@ -99,9 +100,10 @@ class Part:
         count = len(rows)
         if not count:
             return 0
-        if not isinstance(rows, Columns):
+        first = rows[0] if not isinstance(rows, Columns) else rows.values[0] if type(rows.values) is list else None
+        if first is not None:
             with contextlib.suppress(PayloadError):  # the worker says what is wrong with it
-                self.row_bytes += (len(self._codec.pack_value(rows[0])) - self.row_bytes) / 8
+                self.row_bytes += (len(self._codec.pack_value(first)) - self.row_bytes) / 8
         due = self.spout.due()
         due = now if due is None else due
         divide = self.rows - self._divided >= piece

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault import EndOfStream, SourceError, Spout, Topology
+from esault import Columns, Context, EndOfStream, SourceError, Spout, Topology
 from esault.flow.operators.user_error import UserError
 from esault.payload.codec import Codec
 from esault.sinks import Collect
-from esault.spark.engine import batch_size, reading, source
+from esault.sources import TextFiles
+from esault.spark.engine import batch_size, reader, reading, source
 from esault.spark.engine.offsets import latest, pack_position, publish, start, unpack_position
 from esault.spark.engine.reading import Reading
 from tests.unit.spark.engine.flows import endless
@@ -384,3 +385,21 @@ def test_a_batch_begins_every_so_many_seconds_or_when_a_whole_one_waits(tmp_path
         assert spouts.shut(59.0)
         spouts.step(1.0, tell=False)
     assert not spouts.shut(59.0)
+
+
+class Few(TextFiles):
+    """A few lines at a time, by the hook that the engine asks."""
+
+    def read_columns(self, limit):
+        return super().read_columns(min(limit, 7))
+
+
+def test_lines_are_read_as_columns_and_filled_up_where_a_source_gives_fewer(tmp_path: Path) -> None:
+    lines = [f"line {i}" for i in range(900)]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    spout = Few(str(tmp_path / "a.txt"))
+    spout.open(Context("lines"))
+    found = reader._read_full(spout, "lines", 800)
+    spout.close()
+    assert isinstance(found, Columns)
+    assert list(found.values) == lines[:800] and set(found.keys) == {str(tmp_path / "a.txt")}
