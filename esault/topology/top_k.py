@@ -35,11 +35,16 @@ class TopK(Bolt[Any, Any, Any, Any]):
     def process(self, key: Any, value: Any) -> None:
         """Keep the value if it is among the k greatest so far."""
         score = value if self.by is None else self.by(value)
+        if score is None:
+            raise TypeError(
+                "TopK: None is neither more nor less than another value; leave it out with filter(...) before"
+            )
         self.seen += 1
-        if len(self.best) < self.k:
-            heapq.heappush(self.best, (score, -self.seen, value))
-        elif score > self.best[0][0]:
-            heapq.heapreplace(self.best, (score, -self.seen, value))
+        full = len(self.best) == self.k
+        if not full or score > self.best[0][0]:
+            best = self.best.copy()  # a score that cannot be compared raises, and leaves a heap in disorder
+            (heapq.heapreplace if full else heapq.heappush)(best, (score, -self.seen, value))
+            self.best = best
 
     def finish(self) -> None:
         """Emit them under the key."""

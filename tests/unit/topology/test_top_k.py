@@ -42,6 +42,28 @@ def test_without_a_function_values_are_compared_themselves():
     assert emitted(top) == [("a", (3, 2))]
 
 
+@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("bad", [None, (2, None)])
+def test_a_value_that_cannot_be_compared_raises_and_changes_nothing(place, bad):
+    values = [(n % 3, n) for n in (5, 2, 7, 1, 6, 8, 3)]
+    if bad is not None and place == 0:
+        return  # nothing to compare it with
+    top = Top(5)
+    for value in values[:place]:
+        top.process("a", value)
+    before = list(top.best)
+    try:
+        top.process("a", bad)
+    except TypeError:
+        assert top.best == before
+    else:
+        assert bad is not None  # none of those that it was compared with begins alike
+        return
+    for value in values[place:]:
+        top.process("a", value)
+    assert emitted(top) == [("a", tuple(sorted(values, reverse=True)[:5]))]
+
+
 @pytest.mark.parametrize(("k", "by"), [(0, None), (True, None), (1.5, None), (1, "price")])
 def test_what_cannot_be_is_refused(k, by):
     with pytest.raises(TopologyError, match="TopK: (k|by)="):
