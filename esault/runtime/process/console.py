@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 __all__ = ["ConsoleReader", "MarkedStream"]
 
@@ -65,13 +65,25 @@ class MarkedStream(io.TextIOBase):
     def _put(self, line: str) -> None:
         data = line.encode("utf-8", "replace")
         room = _PIECE - len(self._mark) - 1
-        for start in range(0, max(1, len(data)), room):
-            piece = self._mark + data[start : start + room] + b"\n"
+        for part in _parts(data, room):
+            piece = self._mark + part + b"\n"
             try:
                 while piece:
                     piece = piece[os.write(self._fd, piece) :]
             except OSError:
                 return  # the command is gone, and no process reads any more
+
+
+def _parts(data: bytes, room: int) -> Iterator[bytes]:
+    """Yield UTF-8 in parts of at most `room` bytes, each of whole characters; one at least."""
+    start = 0
+    while len(data) - start > room:
+        end = start + room
+        while data[end] & 0xC0 == 0x80:  # within a character
+            end -= 1
+        yield data[start:end]
+        start = end
+    yield data[start:]
 
 
 class ConsoleReader:
