@@ -75,7 +75,7 @@ def command(file: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as out:
             made = True
-            out.write(_TEXT.format(name=path.name, topology=path.stem.replace("_", "-")))
+            out.write(_TEXT.format(name=path.name, topology=_topology_name(path.stem)))
     except FileExistsError:
         raise UsageError(f"{file} exists already; name another file, or remove it") from None
     except OSError as error:
@@ -84,3 +84,8 @@ def command(file: str) -> None:
                 path.unlink()
         raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None
     print(f"{file} is there. Next: esault run {file}")
+
+
+def _topology_name(stem: str) -> str:
+    """Return a name that a topology may have, near that of its file."""
+    return re.sub("[^A-Za-z0-9.]+", "-", stem).strip("-.")[:100] or "words"
