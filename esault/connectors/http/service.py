@@ -24,7 +24,10 @@ class Service:
         token: str | None,
     ) -> None:
         """`example` is an address as it should be; its scheme, with and without TLS, is what is taken. Raises TopologyError."""
-        parts = urlsplit(url) if isinstance(url, str) else None
+        try:
+            parts = urlsplit(url) if isinstance(url, str) else None
+        except ValueError:  # brackets that are no address
+            parts = None
         scheme = example.partition(":")[0].removesuffix("s")
         if parts is None or parts.scheme not in (scheme, f"{scheme}s") or not parts.hostname:
             raise TopologyError(f'{who}: url={url!r}: write one such as "{example}"')
@@ -40,5 +43,6 @@ class Service:
         library(self._class, error)
         try:
             socket.getaddrinfo(self._host, None)
-        except OSError as why:
-            raise error(f"{self.who}: the host is not known ({why.strerror or why}); check its name") from None
+        except (OSError, UnicodeError) as why:  # the second: no name that DNS has, such as one of 64 characters
+            said = getattr(why, "strerror", None) or why
+            raise error(f"{self.who}: the host is not known ({said}); check its name") from None
