@@ -10,6 +10,7 @@ Parts (`--only`, comma between them; what other parts have left in DIR is kept a
   sweep    every policy over its published parameters, on these loads, eight others and chains: `auto` beside the front of them all
   live     the eSault paper's load on actors and in the simulator
   live_loads  other loads, a recorded one among them, on actors and in the simulator
+  plan     what `esault plan` foretells from a little run, beside live runs
 
 python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS] [--scale SHARE]
 
@@ -32,6 +33,8 @@ from bench.kit.machine import facts
 from bench.policies.compare import DRIFTING, FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
 from bench.policies.live import compared, text, words
 from bench.policies.live_loads import live_loads, loads_text
+from bench.policies.planned import experiment as planned
+from bench.policies.planned import lines as planned_lines
 from bench.policies.plots import draw_compare, draw_live, draw_sweep
 from bench.policies.sweep import fronts as fronts_of_sweep
 from bench.policies.sweep import sweep, sweep_lines
@@ -41,7 +44,8 @@ __all__ = ["main"]
 PAPERS = ("autoscale", "craa", "migration", "orientstream")
 LIVE = "migration_live"
 LIVE_LOADS = "live_loads"
-PARTS = (*PAPERS, LIVE, "compare", "sweep", "live", LIVE_LOADS)
+PLAN = "plan"
+PARTS = (*PAPERS, LIVE, "compare", "sweep", "live", LIVE_LOADS, PLAN)
 #: run over all seeds; the others over `FEW`
 CONTENDERS = ("auto", "probe", "ds2 quick", "flink quick", "hpa quick", "fixed peak")
 SEEDS, FEW = 5, 2
@@ -185,6 +189,7 @@ def main() -> None:
     told: dict[str, Callable[[Any], list[str]]] = {part: module.lines for part, module in papers.items()}
     lived = import_module("bench.policies.migration.live.experiments")
     told |= {LIVE: lived.lines, "compare": _compare_lines, "sweep": sweep_lines, "live": text, LIVE_LOADS: loads_text}
+    told[PLAN] = planned_lines
     for part in [p for p in PARTS if p in arguments.only]:
         print(f"{part} ...", flush=True)
         if part in papers:
@@ -195,6 +200,8 @@ def main() -> None:
             result["quick"] = arguments.quick
         elif part == LIVE_LOADS:
             result = live_loads(folder, arguments.quick, min(seeds, 3))
+        elif part == PLAN:
+            result = planned(arguments.quick, arguments.runs)
         elif part == "compare":
             result = _compare(arguments.quick, seeds, arguments.scale)
         elif part == "sweep":

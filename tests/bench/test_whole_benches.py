@@ -175,6 +175,18 @@ def test_policies_are_compared_in_the_simulator(tmp_path):
 
 @deep
 @pytest.mark.slow
+def test_a_plan_is_compared_with_a_live_run(tmp_path):
+    run("policies", tmp_path, "--quick", "--only", "plan")
+    (case,) = json.loads((tmp_path / "plan.json").read_text())["cases"]
+    assert len(case["planned"]) == 6
+    (lived,) = case["live"]
+    assert lived["amiss"] == 0
+    assert lived["most"] > lived["mean"] > 1 and lived["changes"] >= 2 and lived["p99"] > 0.1
+    assert "planned: with what was measured" in (tmp_path / "result.txt").read_text()
+
+
+@deep
+@pytest.mark.slow
 def test_queries_of_nexmark_are_compared_and_measured(tmp_path):
     pytest.importorskip("duckdb")
     result = run("nexmark", tmp_path, "--quick", "--scale", "0.05", "--queries", "q2")
