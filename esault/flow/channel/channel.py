@@ -86,6 +86,7 @@ class OutChannel:
         "rows",
         "seq",
         "told",
+        "unprocessed",
     )
 
     def __init__(
@@ -116,6 +117,8 @@ class OutChannel:
         self.seq = 0
         #: rows in open batches
         self.rows = 0
+        #: rows that were sent and are not processed, where that is counted
+        self.unprocessed = 0
         #: the newest change in which the receiver gave keys away
         self.gave = 0
         #: the watermark that was sent last

@@ -110,6 +110,8 @@ class Roots:
         self.stalled = False
         #: says how far event time has come here; None: no receiver asks
         self.times: Callable[[], Mapping[str, float]] | None = None
+        #: told of each root that the ledger says something of: its rows are processed
+        self.on_processed: Callable[[int], None] | None = None
         self.emitted = 0
         self.acked = 0
         self.replayed = 0
@@ -222,6 +224,8 @@ class Roots:
             self._apply(root, flags, now)
 
     def _apply(self, root: OpenRoot, flags: int, now: float) -> None:
+        if flags and self.on_processed is not None:
+            self.on_processed(root.number)
         if flags & PROCESSED and not root.processed:
             took = now - root.opened
             if not self.credit:

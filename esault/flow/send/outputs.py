@@ -30,6 +30,7 @@ from esault.flow.send.route_factory import route
 from esault.flow.send.sink_call import Background
 from esault.flow.send.sink_writer import SinkWriter
 from esault.flow.send.sink_writers import SinkWriters
+from esault.flow.send.unprocessed import UnprocessedRows
 from esault.flow.watermark.clock import Clock
 from esault.flow.watermark.split_clock import OpenSplits
 from esault.messages.control import Build, Table
@@ -87,6 +88,10 @@ class Outputs:
         self._fence: tuple[int, int, int] | None = None
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
+        #: of what is sent where any sub-unit will do; None: nothing is acked, or replicas ack apart
+        self.unprocessed: UnprocessedRows | None = None
+        if build.settings.delivery is not Delivery.NONE and not plan.tracks_replicas:
+            self.unprocessed = UnprocessedRows(build.incarnation)
         self.sinks = SinkWriters(build.settings.delivery is Delivery.EXACTLY_ONCE)
         #: of sinks, where one is not done
         self.open_hooks: list[OpenHooks] = []
@@ -222,6 +227,7 @@ class Outputs:
     def _make_route(self, unit: str, edge: Edge, clock: Clock | None) -> Route:
         self.clocks[edge.target].append(clock)
         made = route(unit, edge, self._build.settings.route_cache)
+        made.unprocessed = self.unprocessed
         if edge.replica_id:
             assert isinstance(self._acks, ReplicaAcks)
             made = ReplicaRoute(made, edge.replica_id, self._acks)

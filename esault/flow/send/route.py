@@ -16,6 +16,7 @@ from esault.flow.channel.array_batch import ArrayBatch, Numbers
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import no_key, refused_keys
+from esault.flow.send.unprocessed import UnprocessedRows
 from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
 from esault.routing.ring import is_ambiguous, position
@@ -35,6 +36,8 @@ class Route:
     split_tuples = 0
     #: keys that are split, as text, and over how many sub-units
     split_keys: Mapping[str, int] = MappingProxyType({})
+    #: counts what is not processed, for a route that looks at it; None: nothing says what is
+    unprocessed: UnprocessedRows | None = None
 
     def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
         self._unit = unit

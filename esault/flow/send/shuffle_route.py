@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from esault.flow.channel.array_batch import ArrayBatch
+from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.send.route import Route
+from esault.routing.table import OutputTable
 from esault.topology.plan import Edge
 
 __all__ = ["RowShuffleRoute", "ShuffleRoute"]
@@ -17,26 +19,43 @@ _TURN_ROWS = 256
 
 
 class ShuffleRoute(Route):
-    """`shuffle`: whole batches, to the sub-unit with the fewest frames waiting, in turn where that is equal."""
+    """`shuffle`: whole batches, to the sub-unit with the least waiting, in turn where that is equal.
+
+    What waits are frames that a socket does not take, and where acks tell of them, rows that are not processed: a slow
+    sub-unit has read what it has not processed.
+    """
 
     def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
         super().__init__(unit, edge, cache_size)
         self._turn = 0
 
+    def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
+        before = self._channels
+        super().install(table, channels)
+        if self.unprocessed is not None and set(before) < set(self._channels):
+            self.unprocessed.share(before, self._channels)
+
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
-        self._channels[self._best()].add(lineage, self._input, keys, values, ids, now)
+        self._channels[self._best(lineage, len(keys))].add(lineage, self._input, keys, values, ids, now)
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
-        self._send((self._best(),), lineage, batch, ids, now)
+        self._send((self._best(lineage, len(batch.keys)),), lineage, batch, ids, now)
 
-    def _best(self) -> int:
+    def _best(self, lineage: Lineage, rows: int) -> int:
         channels = self._channels
         count = len(channels)
+        if count == 1:
+            return 0
         self._turn = turn = (self._turn + 1) % count
-        best = min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) if count > 1 else 0
-        return best % count
+        unprocessed = self.unprocessed
+        if unprocessed is None:
+            return min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) % count
+        waiting = [(len(channel.queue), channel.unprocessed) for channel in channels]
+        best = min(range(turn, turn + count), key=lambda i: waiting[i % count]) % count
+        unprocessed.add(lineage.root, channels[best], rows)
+        return best
 
 
 class RowShuffleRoute(Route):

@@ -127,6 +127,8 @@ class SubUnit:
             wake=environment.wake,
             pause=environment.pause,
         )
+        if self.outputs.unprocessed is not None:
+            self.roots.on_processed = self.outputs.unprocessed.processed
         self.watermarks = watermarks(plan, self.outputs)
         if self.watermarks is not None and build.settings.delivery is Delivery.AT_LEAST_ONCE:
             # Nothing passes what may be sent again. With checkpoints all go back together, event time too.
