@@ -1,4 +1,4 @@
-"""What `esault plan` foretells, beside a live run: a little run says what a tuple takes, and the same policy then meets the load.
+"""The forecasts of `esault plan` beside live runs: a little run says what a tuple takes, and the same policy then meets the load.
 
 Work is slept (bench/policies/planned_topology.py), so that a machine of few cores can have many sub-units. What else goes on
 there delays the live runs alone: the load average stands beside each.

@@ -34,18 +34,22 @@ def unit(command, name):
     return next(u for u in command.status()["units"] if u["name"] == name)
 
 
-@pytest.mark.parametrize("victim", depth.chosen(["count", "split", "newest"], ["count", "newest"]))
-def test_who_is_killed_in_mid_change_loses_nothing(command, tmp_path, victim):
+#: the unit that grows, and who dies
+KILLS = [("count", "count"), ("count", "split"), ("count", "newest"), ("split", "split"), ("split", "newest")]
+
+
+@pytest.mark.parametrize(("grown", "victim"), depth.chosen(KILLS, KILLS[::2]))
+def test_who_is_killed_in_mid_change_loses_nothing(command, tmp_path, grown, victim):
     write_lines(tmp_path, 60_000)
     command.start("words", "--policy", "none", path="in.txt", out="table", p=2, rate=400.0)
     command.running()
     before = unit(command, "lines")["tuples_out"]
-    with scaling(command, 4):
-        processes = command.processes("count" if victim == "newest" else victim)
+    with scaling(command, 4, grown):
+        processes = command.processes(grown if victim == "newest" else victim)
         chosen = max(processes, key=lambda p: p.pid) if victim == "newest" else min(processes, key=lambda p: p.pid)
         chosen.kill()
     # dropped if it died before anybody knew of the new table, done otherwise; never something between
-    command.until(lambda: unit(command, "count")["sub_units"] in (2, 4))
+    command.until(lambda: unit(command, grown)["sub_units"] in (2, 4))
     after = unit(command, "lines")["tuples_out"] + 200
     command.until(lambda: unit(command, "lines")["tuples_out"] >= after)
     code, _, err = command.stop()
