@@ -139,7 +139,7 @@ class StreamOperators(Generic[K, V]):
         time = self._time_by(where, by)
         within = check_seconds(where, "within", within)
         options = UnitOptions.of_call(locals(), streams=(LATE,), expire_after=within, expire_by=by)
-        keyed = self._keyed(key)
+        keyed = self._keyed(key, on_error)
         return keyed._same_values(keyed._unit(name, functools.partial(Distinct, within, time), options))
 
     def changes(
@@ -395,7 +395,7 @@ class StreamOperators(Generic[K, V]):
 
     # what Stream does --------------------------------------------------------------------------------
 
-    def key_by(self, function: Callable[[V], KO]) -> Stream[KO, V]:
+    def key_by(self, function: Callable[[V], KO], *, on_error: ErrorPolicy = FAIL) -> Stream[KO, V]:
         """As `Stream` has it."""
         raise NotImplementedError
 
@@ -420,8 +420,8 @@ class StreamOperators(Generic[K, V]):
     def _inputs(self, grouping: Grouping | None) -> list[tuple[OutletDraft, Any]]:
         return [(outlet, grouping) for outlet in self._outlets()]
 
-    def _keyed(self, key: Callable[[V], Any] | None) -> StreamOperators[Any, V]:
-        return self if key is None else self.key_by(key)
+    def _keyed(self, key: Callable[[V], Any] | None, on_error: ErrorPolicy) -> StreamOperators[Any, V]:
+        return self if key is None else self.key_by(key, on_error=on_error)
 
     def _same_values(self, made: Stream[Any, V]) -> Stream[Any, V]:
         """Say of a unit that emits at once what it takes or nothing: what gave a value its time before gives it behind, too."""

@@ -213,7 +213,7 @@ class OutletRunner:
                     tries += 1
                     continue
                 if policy.kind == "fail":
-                    name = getattr(step.function, "__qualname__", repr(step.function))
+                    name = getattr(step.function, "__qualname__", type(step.function).__qualname__)
                     raise UserError(f"step {step.name!r} ({name}), key {key!r}: {described(error)}") from error
                 self._survive(step, error, key, value)
                 return _FAILED

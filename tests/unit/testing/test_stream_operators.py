@@ -16,8 +16,10 @@ from test_change_machine import Fed
 from test_checkpoints import walk
 from windowed import Pass, at
 
-from esault import Topology, TopologyError
+from esault import Topology, TopologyError, TopologyFailed, skip
 from esault.messages.settings import Settings
+from esault.sinks import Collect
+from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.windows import CountWindow
 
@@ -307,3 +309,20 @@ def test_what_is_over_and_what_is_late_are_streams_beside():
 def test_a_mistake_is_told_in_the_call_that_makes_it(call, said):
     with pytest.raises(TopologyError, match=said):
         call(Topology("t").spout("rows", Nothing()))
+
+
+def test_what_the_key_of_distinct_raises_is_under_the_policy_of_the_unit():
+    t = Topology("first")
+    rows = t.spout("rows", Items([("a", {"n": 1}), ("a", {}), ("b", {"n": 1}), ("c", {"n": 2})]))
+    rows.distinct("distinct", key=n, within=60, by="processing", on_error=skip())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert local.emitted("distinct") == [(1, {"n": 1}), (2, {"n": 2})]
+    assert local.report().units["rows"].errors == 1
+
+
+def test_a_step_that_is_an_object_is_named_by_its_class():
+    t = Topology("named")
+    t.spout("rows", Items([("a", {})])).lookup({1: "one"}, of=n).sink("out", Collect())
+    with pytest.raises(TopologyFailed, match=r"step '\w+\.map' \(Lookup\), key 'a': KeyError: 'n'"):
+        LocalRuntime(t).run_until_drained()
