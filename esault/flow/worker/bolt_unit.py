@@ -374,15 +374,9 @@ class BoltSubUnit(SubUnit):
             super()._snap(number, sure)
             return
         if self.reader.inbox:
-            self.checkpoints.in_flight = write(
-                self.reader.inbox,
-                self.plan,
-                self.codec,
-                self._state_store,
-                number,
-                self.incarnation,
-                self.operator.schema(),
-            )
+            inbox, schema = self.reader.inbox, self.operator.schema()
+            found = write(inbox, self.plan, self.codec, self._state_store, number, self.incarnation, schema)
+            self.checkpoints.with_in_flight(found)
         self.writer.begin(number, self.incarnation, self._state_store, sure)
         self._advance_snapshot()
 

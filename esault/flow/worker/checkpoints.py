@@ -49,10 +49,10 @@ class Checkpoints:
         self._last = 0
         #: the end of this sub-unit's part in it, but for what sinks prepare
         self._unsaid: Snapped | None = None
-        #: its state, where that is written and not durable yet
-        self.writing: Future[Piece] | None = None
+        #: pieces that are written and not durable yet, by the field of `Snapped` that they belong to
+        self.writing: dict[str, Future[Piece]] = {}
         #: rows in flight of the one that was cut last
-        self.in_flight: Piece | None = None
+        self._in_flight: Piece | None = None
         #: the newest one that is known to be complete
         self.completed = 0
 
@@ -64,7 +64,8 @@ class Checkpoints:
         self._prepared[number] = self._outputs.sinks.prepare(number, self._say)
         sure = self.completed == self._last
         self._last = number
-        self.in_flight = self._unsaid = self.writing = None
+        self._in_flight = self._unsaid = None
+        self.writing = {}
         try:
             self.snap(number, sure)
         except CheckpointError as error:
@@ -80,8 +81,8 @@ class Checkpoints:
     ) -> None:
         """Tell the unit that this sub-unit's part is durable, once it is and sinks have prepared theirs."""
         if isinstance(piece, Future):
-            self.writing, piece = piece, None
-            self.writing.add_done_callback(lambda future: self._wake())
+            self._wait_for("piece", piece)
+            piece = None
         self._unsaid = Snapped(
             self._incarnation,
             number,
@@ -89,26 +90,41 @@ class Checkpoints:
             position,
             finished=self._lifecycle.elements_finished,
             ended=self._lifecycle.phase is Phase.FINISHED,
-            in_flight=self.in_flight,
+            in_flight=self._in_flight,
             splits=splits or {},
         )
         self._say()
 
+    def with_in_flight(self, piece: Piece | Future[Piece]) -> None:
+        """Take the rows in flight of the one that was cut last."""
+        if isinstance(piece, Future):
+            self._wait_for("in_flight", piece)
+        else:
+            self._in_flight = piece
+
+    def _wait_for(self, field: str, piece: Future[Piece]) -> None:
+        self.writing[field] = piece
+        piece.add_done_callback(lambda future: self._wake())
+
     def settle(self) -> None:
-        """Take state that has become durable, or cannot be made so."""
-        if self.writing is None or self._unsaid is None or not self.writing.done():
+        """Take pieces that have become durable, or cannot be made so."""
+        if self._unsaid is None:
             return
-        written, self.writing = self.writing, None
-        try:
-            self._unsaid = replace(self._unsaid, piece=written.result())
-        except CheckpointError as error:
-            number, self._unsaid = self._unsaid.number, None
-            self.not_snapped(number, error)
+        for field in [field for field, piece in self.writing.items() if piece.done()]:
+            written = self.writing.pop(field)
+            try:
+                durable: dict[str, Any] = {field: written.result()}
+                self._unsaid = replace(self._unsaid, **durable)
+            except CheckpointError as error:
+                number, self._unsaid = self._unsaid.number, None
+                self.writing = {}
+                self.not_snapped(number, error)
+                return
         self._say()
 
     def _say(self) -> None:
         """Tell the unit, unless state is not durable yet, or a sink has not said what it prepared."""
-        if self._unsaid is not None and self.writing is None and not self._outputs.sinks.preparing:
+        if self._unsaid is not None and not self.writing and not self._outputs.sinks.preparing:
             # Those before it as well: whether they were completed is not known here yet, and to commit twice does no harm.
             handles = {number: dict(by_sink) for number, by_sink in self._prepared.items() if by_sink}
             self._tell(replace(self._unsaid, handles=handles))

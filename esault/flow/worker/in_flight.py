@@ -39,15 +39,14 @@ def write(
     number: int,
     incarnation: int,
     schema: Schema,
-) -> Piece:
-    """Write what waits, and make it durable. Raises CheckpointError."""
+) -> Piece | Future[Piece]:
+    """Write what waits; it is durable, or will be when the future is done. Raises CheckpointError, as does that."""
     file = state_store.create(number, incarnation, False, in_flight=True)
     for _, batch, _ in inbox:
         wired = wired_batch(batch)
         stream = plan.inputs[batch.input].stream
         file.add((batch.input, stream), codec.pack((wired.due, wired.keys, wired.values, wired.ids)))
-    made = file.finish(schema)
-    return made.result() if isinstance(made, Future) else made
+    return file.finish(schema)
 
 
 class InFlight:

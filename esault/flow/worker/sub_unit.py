@@ -321,7 +321,7 @@ class SubUnit:
         now = self.clock()
         clear = self.outputs.retry()
         self.acks.retry()
-        if self.checkpoints.writing is not None:
+        if self.checkpoints.writing:
             self.checkpoints.settle()
         worked = False
         if self.reader.alignment.number is not None:
