@@ -309,11 +309,16 @@ class Auto:
             more, why = self._blind(unit, state, view.now, most)
             wanted, reason = (more, why) if more > wanted else (wanted, reason)
             over = over or bool(why)
+        # Where a source cannot tell what more it has, throughput is all that growth can promise.
+        state.gains_nothing = state.gain.why_not(n, view.now, flow.blind) if wanted > n else ""
+        if state.gains_nothing:
+            wanted = n
         if wanted > n:
             wanted = affordable(view, unit, wanted, service)
         actions: list[Action] = []
         if wanted > n:
             actions.append(Rescale(reason, wanted, unit=unit.name))
+            state.gain.grows(n, wanted)
             if slow and wanted == n + 1:
                 # Nothing but late probes speaks for it: it is needed from now on, and not idle since long ago.
                 state.idle.needed(wanted, n, view.now)
@@ -339,6 +344,8 @@ class Auto:
 
     def _why_not(self, unit: UnitView, state: AutoUnit, flow: AutoFlow, load: str, over: bool, needed: int) -> NoChange:
         n = unit.width
+        if state.gains_nothing:
+            return NoChange(f"{load}; {state.gains_nothing}", "no gain", unit=unit.name)
         if over:
             return self._bounded(unit, flow, f"{load}, and {n} are there")
         if state.skew.waits:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from esault.elasticity.estimators.budget_division import Share
 from esault.elasticity.estimators.cores import need
+from esault.elasticity.estimators.growth_gain import GrowthGain
 from esault.elasticity.estimators.idle_times import IdleTimes
 from esault.elasticity.estimators.late_probes import LateProbes
 from esault.elasticity.estimators.service_estimate import FEWEST, ServiceEstimate
@@ -40,6 +41,9 @@ class AutoUnit:
     learnt_at: float = 0.0
     cost: ServiceEstimate = field(default_factory=ServiceEstimate)
     unanswered: Unanswered = field(default_factory=Unanswered)
+    gain: GrowthGain = field(default_factory=GrowthGain)
+    #: why it does not grow although it is full, as of the last look
+    gains_nothing: str = ""
     #: tuples that come for one that its senders emit
     share: float = 1.0
     full_since: float | None = None
@@ -85,6 +89,7 @@ class AutoUnit:
         self.hungry = waits and (never_idle or cost.busy > FULL)
         full = useful > FULL or self.hungry or (waits and cost.busy > AT_WORK)
         self.full_since = (self.full_since or window.end) if full else None
+        self.gain.add(full and not unit.changing, window.processed, window.seconds, width)
 
     def stuck(self, unit: UnitView, now: float) -> float:
         """Seconds for which all of its sub-units have been at tuples that are not over, while others wait; 0 if they are not.
