@@ -70,3 +70,8 @@ def test_an_address_of_a_file_is_its_path(text, path):
 
 def test_the_name_of_a_file_stays_as_it_is():
     assert without_version("/a#b") == "/a#b"
+
+
+def test_a_tag_is_the_same_with_and_without_its_quotes():
+    one, two = (StoredObject.described("s3://b/k", {"size": 1, "ETag": tag}) for tag in ("abc", '"abc"'))
+    assert one == two and one.version == "abc"

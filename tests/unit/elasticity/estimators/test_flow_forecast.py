@@ -34,3 +34,8 @@ def test_it_is_enough_and_one_fewer_is_not(inflow, waiting, width, one, ready, b
     assert width <= n <= 12
     assert n == 12 or not late(n)
     assert n == width or late(n - 1)
+
+
+def test_the_new_capacity_serves_from_when_it_is_ready():
+    processed, _ = outflow([100.0] * 8, 0.0, 10.0, 50.0, 4 * STEP)
+    assert processed == [10.0] * 4 + [50.0] * 4

@@ -80,3 +80,9 @@ def test_what_the_own_has_come_up_to_is_over():
     found.catch_up()
     assert found.others == [(20, 29, 6.0), (30, 39, math.inf)]
     assert found.saved() == (5.0, ((20, 29, 6.0), (30, 39, math.inf)))
+
+
+def test_of_two_that_came_for_one_place_the_later_holds():
+    found = made(5.0, [(0, TOP, 7.0)])
+    found.merge([(0, TOP, 6.0)])
+    assert found.of("a") == 6.0

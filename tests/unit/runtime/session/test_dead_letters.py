@@ -50,3 +50,9 @@ def test_an_empty_folder_has_none_and_another_name_is_refused(tmp_path):
     assert dead_letters_at(str(tmp_path)) == []
     with pytest.raises(UsageError, match="no topology of this name is running"):
         dead_letters_at(str(tmp_path / "none"))
+
+
+def test_two_that_fit_alone_but_not_together_go_one_by_one():
+    half = PORTION // 2 + 1
+    portions = _portions([letter(number, half) for number in range(3)], {})
+    assert [[each.id for each in portion] for portion in portions] == [["0"], ["1"], ["2"]]

@@ -57,3 +57,8 @@ def test_columns_of_other_widths_are_taken_where_they_fit():
     assert known_numbers(pa.array([2**63], pa.uint64())) is None
     for column in (None, pa.array([], pa.int64()), pa.array([1, None]), pa.array(["a"]), pa.array([True])):
         assert known_numbers(column) is None
+
+
+def test_the_bounds_of_a_sum_are_exact():
+    assert all(numbers_of([bound], summed=True) is not None for bound in (-MOST, MOST))
+    assert all(numbers_of([bound], summed=True) is None for bound in (-MOST - 1, MOST + 1))
