@@ -16,10 +16,11 @@ from esault.errors import StateError
 from esault.flow.handover.state_sender import Busy
 from esault.flow.operators.call_emitter import CURRENT
 from esault.flow.operators.calls import FREE, Call, Calls
+from esault.flow.operators.derived_class import by_stream
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.event_loop import EventLoop
 from esault.flow.operators.object_operator import ObjectOperator
-from esault.flow.operators.operator import STOPPING, Operator, by_stream, defines
+from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError, say_hook
 from esault.payload.attributes import get_attributes
@@ -289,9 +290,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         self.calls.add(Call(owner=self, name=name, key=element.key, value=None, hook=hook, run=run, then=then))
 
     def ticking(self, now: float) -> Iterator[None]:
-        while self._arrived:
-            self.elements.wake(self._arrived.pop())
-            yield
+        yield from self.keyed.wake_arrived()
         for name, element in self._each():
             if self.elements.holds(name, element):
                 self._hook(name, element, "tick", lambda e=element: e.tick(now))  # type: ignore[misc]

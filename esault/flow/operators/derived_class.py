@@ -6,7 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["derive", "maker"]
+from esault.flow.operators.emitter import Emitter
+from esault.topology.bolt import Bolt
+
+__all__ = ["by_stream", "derive", "maker", "maker_of_many"]
 
 
 def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
@@ -43,3 +46,24 @@ def maker(factory: Callable[[], Any], members: dict[str, Any], base: type[Any]) 
         return element
 
     return make, None
+
+
+def maker_of_many(
+    factory: Callable[[], Any], emitter: Emitter, members: dict[str, Any]
+) -> tuple[Callable[[], Any], type[Any] | None]:
+    """The same for bolts of which there are many, that emit by the emitter's quickest function once it trusts what they emit."""
+    members = {"emit": emitter.function(), **members}
+    make, cls = maker(factory, members, Bolt)
+
+    def trusted() -> None:
+        members["emit"] = emitter.function()
+        if cls is not None:
+            cls.emit = members["emit"]
+
+    emitter.on_trusted = trusted
+    return make, cls
+
+
+def by_stream(cls: type[Any]) -> bool:
+    """Return whether `process_stream` is called in place of `process`."""
+    return cls.process_stream is not Bolt.process_stream

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
+from esault.flow.operators.derived_class import by_stream, maker_of_many
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.elements import Elements
 from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.idle import IdleSweep
-from esault.flow.operators.keyed_operator import KeyedOperator
+from esault.flow.operators.keyed_state import KeyedState
 from esault.flow.operators.memory_bound import MemoryBound
-from esault.flow.operators.operator import STOPPING, by_stream, defines
+from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.routing.many_keys import names_of
@@ -23,13 +24,20 @@ from esault.topology.states_on_disk import why_not_on_disk
 __all__ = ["ElementOperator"]
 
 
-class ElementOperator(KeyedOperator):
+class ElementOperator(Operator):
     """One object per key."""
+
+    keyed: KeyedState
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
         plan, now = self.plan, parameters.now
+        assert plan.factory is not None
+        self._make, self._cls = maker_of_many(plan.factory, self.emitter, {"context": self.context, **self._members()})
+        self._by_stream: bool | None = None if self._cls is None else by_stream(self._cls)
+        self._tried_state = False
         self.elements = Elements(plan.name, self._made, self._opened, self._close, self.codec)
+        self.keyed = KeyedState(self.elements, bool(plan.tick_every))
         self._partial = plan.objects == "partial_key"
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         by_clock = plan.expire_after if plan.expire_by == "processing" else None
@@ -159,7 +167,7 @@ class ElementOperator(KeyedOperator):
         return self.elements.live()
 
     def ticking(self, now: float) -> Iterator[None]:
-        yield from self._wake_arrived()
+        yield from self.keyed.wake_arrived()
         for name, element in self._each():
             if self.elements.holds(name, element):  # it may have moved since the round began
                 self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import StateError
-from esault.flow.operators.derived_class import maker
+from esault.flow.operators.derived_class import by_stream, maker
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.hot_loop import HotLoop
-from esault.flow.operators.operator import STOPPING, Operator, by_stream
+from esault.flow.operators.operator import STOPPING, Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.topology.bolt import Bolt

@@ -5,7 +5,6 @@ It is one module of over 300 lines: it is the one place where user code is calle
 
 from __future__ import annotations
 
-import math
 import random
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from esault.errors import FrameError, StateError
 from esault.flow.operators.dead_letter import dead_letter, rows_of
 from esault.flow.operators.hot_loop import HotLoop
+from esault.flow.operators.keyed_state import KeyedState
+from esault.flow.operators.long_opens import LongOpens
 from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.opened_state import OpenedState
 from esault.flow.operators.operator_parameters import OperatorParameters
@@ -23,16 +24,15 @@ from esault.payload.class_names import named
 from esault.payload.schema import Evolution, Schema, describe, describe_all
 from esault.routing.ring import Canonical, Name, canonical
 from esault.topology.bolt import Bolt
+from esault.topology.function import is_async
 
 if TYPE_CHECKING:
     from esault.topology.process_loop import ProcessLoop
 
-__all__ = ["STOPPING", "Operator", "by_stream", "defines"]
+__all__ = ["STOPPING", "Operator", "defines"]
 
 #: ends the process, whatever the error policy says
 STOPPING = (KeyboardInterrupt, GeneratorExit)
-#: seconds in `open`, and calls of it, behind which it is said that it is called for each key
-LONG_OPENS, MANY_OPENS = 1.0, 5
 
 
 class Operator:
@@ -48,6 +48,11 @@ class Operator:
     memory: MemoryBound | None = None
     #: of those with one object
     object: Any
+    #: of those with an object for each key; None: nothing stands under keys, or the operator holds it in another way
+    keyed: KeyedState | None = None
+    #: makes an object of many, and their class, where it is known: each has the hooks of the first one
+    _make: Callable[[], Any]
+    _cls: type[Any] | None = None
 
     def __init__(self, parameters: OperatorParameters) -> None:
         plan = self.plan = parameters.plan
@@ -70,6 +75,7 @@ class Operator:
         self.ordinal = 0
         self._dead_letters_open = False
         self._opened_state = OpenedState(plan.name, self.codec)
+        self._long_opens = LongOpens()
 
     # errors ------------------------------------------------------------------------------------
 
@@ -260,16 +266,18 @@ class Operator:
 
     def reload(self, keys: Sequence[Any]) -> None:
         """Put the state of these keys through bytes, as a move would: what breaks by it breaks at once. Raises UserError."""
+        if self.keyed is not None:
+            self.keyed.reload(keys)
 
     # moving: what `handover.Store` asks for; nothing moves where an object stands for a sub-unit -----
 
     def names(self) -> list[Name]:
         """Names of all elements."""
-        return []
+        return [] if self.keyed is None else self.keyed.elements.names()
 
     def scan(self) -> Iterator[Name]:
         """Names of all elements that are here now, bit by bit while some of them leave."""
-        return iter(self.names())
+        return iter(self.names()) if self.keyed is None else self.keyed.elements.scan()
 
     def key_of(self, name: Name) -> Any:
         """The key of an element as it travels."""
@@ -281,10 +289,12 @@ class Operator:
 
     def remove_state(self, name: Name) -> bytes | None:
         """Take an element out, closed; its packed state, or None if there is none."""
-        return None
+        return None if self.keyed is None else self.keyed.elements.take_state(name)
 
     def install_state(self, key: Any, state: bytes) -> None:
         """Take a key over, with its state."""
+        if self.keyed is not None:
+            self.keyed.install(key, state)
 
     def install_watermark(self, state: bytes, ranges: Sequence[tuple[int, int]]) -> None:
         """Take in how far time had come for keys of these ranges, as a checkpoint has it under no key."""
@@ -307,27 +317,33 @@ class Operator:
 
     def order_by_key(self) -> None:
         """From now on hooks of many elements are called in an order that follows from their keys, not from what was here before."""
+        if self.keyed is not None:
+            self.keyed.elements.ordered = True
 
     def saved_names(self) -> list[Name]:
         """Names of all whose state belongs into a checkpoint."""
-        return self.names()
+        return [*self.beside_keys(), *self.names()]
 
     def saved_in_memory(self) -> list[Name]:
         """Those of them whose state is in memory at this moment."""
-        return self.saved_names()
+        return self.saved_names() if self.keyed is None else [*self.beside_keys(), *self.keyed.elements.in_memory()]
 
     def saved_on_disk(self) -> Iterator[Name]:
         """The others, read when they are asked for, while states come and go: some may have left meanwhile."""
-        return iter(())
+        return iter(()) if self.keyed is None else self.keyed.elements.on_disk()
 
     @property
     def saved_count(self) -> int:
         """Return about how many they are."""
-        return len(self.saved_names())
+        return len(self.saved_names()) if self.keyed is None else self.keyed.elements.count
+
+    def beside_keys(self) -> list[Name]:
+        """Return [None] where there is state that belongs to no key, which `peek` gives for it."""
+        return []
 
     def peek(self, name: Name) -> bytes | None:
         """The packed state of an element, which stays; None if there is none."""
-        return None
+        return None if self.keyed is None else self.keyed.elements.peek_state(name)
 
     # other versions of the code ---------------------------------------------------------------------
 
@@ -393,6 +409,15 @@ class Operator:
 
         What fails is tried again with the first object, and is an error of the tuple for which that is made.
         """
+        cls = self._cls
+        if self._shared or cls is None or not defines(cls, "open_shared") or is_async(cls.open_shared):
+            return
+        try:
+            self._share(self._silent(self._make, "__init__"))
+        except STOPPING:
+            raise
+        except BaseException:
+            return
 
     #: the first object has been asked; the one that has something to close
     _shared = False
@@ -416,7 +441,8 @@ class Operator:
         if not self._looks_at_open():
             began = self.context.now()
             self._silent(lambda: element.open(self.context), "open")
-            self._took_to_open(self.context.now() - began, type(element))
+            if self.plan.objects != "sub-unit":
+                self._long_opens.took(self.plan.name, self.context.now() - began, type(element), self.context.logger)
             return
         before = get_attributes(element)
         self._silent(lambda: element.open(self.context), "open")
@@ -431,21 +457,6 @@ class Operator:
             self._opened_state.judge(element, trial)
         finally:
             self._close(trial)
-
-    def _took_to_open(self, seconds: float, cls: type) -> None:
-        """Say, once, if `open` takes long for each key: those who come from elsewhere expect one call."""
-        self._opens += 1
-        self._open_seconds += seconds
-        if self._open_seconds >= LONG_OPENS and self._opens >= MANY_OPENS and self.plan.objects != "sub-unit":
-            self.context.logger.warning(
-                f"unit {self.plan.name!r}: {cls.__name__}.open has taken {self._open_seconds:.1f} s for {self._opens} objects: it is called for "
-                "each key. What all keys share, such as a model or a client, is opened once by open_shared(self, context)"
-            )
-            self._open_seconds = -math.inf
-
-    #: calls of `open`, and the seconds that they took
-    _opens = 0
-    _open_seconds = 0.0
 
     def _looks_at_open(self) -> bool:
         """Return whether this is the first object whose `open` is called, of a unit whose objects come back."""
@@ -486,8 +497,3 @@ class Operator:
 def defines(cls: type[Any] | None, hook: str) -> bool:
     """Return whether the user's class has this hook of its own. None: not known yet, for there has been no object."""
     return cls is not None and getattr(cls, hook) is not getattr(Bolt, hook)
-
-
-def by_stream(cls: type[Any]) -> bool:
-    """Return whether `process_stream` is called in place of `process`."""
-    return cls.process_stream is not Bolt.process_stream

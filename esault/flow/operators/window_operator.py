@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from esault.errors import EsaultError, FrameError, StateError
+from esault.flow.operators.derived_class import by_stream, maker_of_many
 from esault.flow.operators.element_state import pack_state, put_state
 from esault.flow.operators.elements import Elements
-from esault.flow.operators.keyed_operator import KeyedOperator
-from esault.flow.operators.operator import STOPPING, by_stream, defines
+from esault.flow.operators.keyed_state import KeyedState
+from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError, say_hook
 from esault.flow.watermark.clock import END_OF_TIME, as_time, no_time
@@ -49,13 +50,19 @@ class WindowsOfKey(Protocol):
         ...
 
 
-class WindowOperator(KeyedOperator):
+class WindowOperator(Operator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
+
+    keyed: KeyedState
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
         plan = self.plan
         assert plan.window is not None
+        assert plan.factory is not None
+        self._make, self._cls = maker_of_many(plan.factory, self.emitter, {"context": self.context, **self._members()})
+        self._by_stream: bool | None = None if self._cls is None else by_stream(self._cls)
+        self._tried_state = False
         # CPython loads attributes of an object that has more than 30 a little slower: 5 % of a row's way through here.
         self.times = plan.window.times
         #: times beyond this one are not believed in the batch that is processed; None: all are
@@ -72,6 +79,7 @@ class WindowOperator(KeyedOperator):
         self.context.finish_for("window")
         self._own_name = f"{self.context.sub_unit}:f"
         self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, self.codec)
+        self.keyed = KeyedState(self.elements, bool(plan.tick_every))
 
     # for the kinds -----------------------------------------------------------------------------
 
@@ -392,7 +400,7 @@ class WindowOperator(KeyedOperator):
     # calls beside process ----------------------------------------------------------------------
 
     def ticking(self, now: float) -> Iterator[None]:
-        yield from self._wake_arrived()
+        yield from self.keyed.wake_arrived()
         for name, windows in self.elements.live():
             for element in windows.objects():
                 if self.elements.holds(name, windows) and any(element is each for each in windows.objects()):
