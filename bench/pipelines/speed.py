@@ -149,9 +149,11 @@ class Speed:
         for name, runs in found["runs"].items():
             seconds = sorted(run["seconds"] for run in runs)
             load = max(run["load"] for run in runs)
+            took = [run["processor"] for run in runs if "processor" in run]  # older results do not say
+            processor = f"{statistics.median(took):.0f} processor seconds, " if took else ""
             lines.append(
                 f"  {name:14} median {statistics.median(seconds):6.1f} s ({seconds[0]:.1f} to {seconds[-1]:.1f}), "
-                f"{statistics.median(run['processor'] for run in runs):.0f} processor seconds, load up to {load:.0f}"
+                f"{processor}load up to {load:.0f}"
             )
         lines.append(f"  ratio {found['ratio']:.2f}; bar {RATIO}")
         return lines
