@@ -24,6 +24,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from esault.errors import FrameError, PayloadError
+from esault.payload.loaded import being_loaded
 from esault.payload.remedy import type_name
 
 __all__ = ["TOPOLOGY_MODULES", "as_script", "check", "find", "is_own", "named", "topology_module", "vouch"]
@@ -296,7 +297,7 @@ def _is_safe(module: str, name: str) -> bool:
     if name in _SAFE.get(module, ()):
         return True
     if module == "numpy" and name.isidentifier():
-        numpy = sys.modules.get("numpy") or _import("numpy")
+        numpy = _import("numpy")
         thing = vars(numpy).get(name)
         return isinstance(thing, type) and issubclass(thing, numpy.generic)
     if not module.startswith(_SAFE_MODULES) or not name.isidentifier():
@@ -308,6 +309,8 @@ def _is_safe(module: str, name: str) -> bool:
 def _import(module: str) -> ModuleType:
     found = sys.modules.get(module)
     if found is not None:
+        if being_loaded(found):
+            importlib.import_module(module)  # waits for the thread that is at it
         return found
     if is_own(module) and not _is_asked_for(module):
         found = _from_package(module)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, KeysView, Sequence, ValuesView
 from typing import Any
 
 from esault.errors import PayloadError
+from esault.payload.loaded import loaded
 from esault.payload.remedy import type_name
 
 __all__ = [
@@ -75,7 +76,7 @@ def is_column(thing: Any) -> bool:
     """Return whether something that was read is a column: a tuple, or an array."""
     if type(thing) is tuple:
         return True
-    numpy, pyarrow = sys.modules.get("numpy"), sys.modules.get("pyarrow")
+    numpy, pyarrow = loaded("numpy"), loaded("pyarrow")
     return (numpy is not None and type(thing) is numpy.ndarray) or (
         pyarrow is not None and isinstance(thing, (pyarrow.Array, pyarrow.RecordBatch))
     )
@@ -88,7 +89,7 @@ def checked(column: Any, name: str) -> Any:
     """
     if type(column) in PLAIN_TYPES:
         return column
-    numpy, pyarrow = sys.modules.get("numpy"), sys.modules.get("pyarrow")
+    numpy, pyarrow = loaded("numpy"), loaded("pyarrow")
     if numpy is not None and isinstance(column, numpy.ndarray):
         reason = numpy_reason(column, name)
         if reason is not None:

@@ -19,13 +19,13 @@ import decimal
 import enum
 import pathlib
 import struct
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from esault.errors import FrameError
 from esault.payload.attributes import get_attributes
 from esault.payload.class_names import check, is_own
+from esault.payload.loaded import loaded
 from esault.payload.pickles import NotPlain, PlainWriter, Writer, attributes_only, may_set, read, read_each
 
 __all__ = ["RowPacker", "Rows", "read_rows"]
@@ -130,8 +130,8 @@ def _lasts(kind: type) -> bool:
     if kind in _LASTING or issubclass(kind, _LASTING_BASES):
         return True
     for module, name in _LASTING_ELSEWHERE:
-        loaded = sys.modules.get(module)
-        if loaded is not None and issubclass(kind, getattr(loaded, name)):
+        library = loaded(module)
+        if library is not None and issubclass(kind, getattr(library, name)):
             return True
     return False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 from esault.flow.channel.channel import MAX_BATCH_ROWS
 from esault.payload.column import PLAIN_TYPES, plain, take
 from esault.payload.column_wire import wired
+from esault.payload.loaded import loaded
 
 __all__ = ["ArrayBatch", "Numbers"]
 
@@ -60,7 +60,7 @@ class ArrayBatch:
 
 
 def _places(numbers: Any) -> Iterator[tuple[int, Any]]:
-    numpy = sys.modules.get("numpy")
+    numpy = loaded("numpy")
     if numpy is None:
         places: dict[int, array[int]] = {}
         for i, number in enumerate(numbers):
@@ -124,7 +124,7 @@ class Numbers:
 
         if hasattr(keys, "dictionary"):  # what it holds beside the keys that occur may be none
             keys = keys.dictionary_decode()
-        numpy = sys.modules.get("numpy")
+        numpy = loaded("numpy")
         if numpy is not None and pa.types.is_integer(keys.type):
             return self.of(_integers(keys))
         encoded = keys.dictionary_encode()

@@ -176,7 +176,7 @@ class DeltaSink(Sink):
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self.context = context
-        context.in_thread(load)
+        load()
         owner = f"{self!r} of {context.unit}"
         changelog, schema = None, self.columns
         if self.primary_key:

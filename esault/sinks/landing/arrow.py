@@ -189,7 +189,7 @@ def moments(micros: array[int]) -> pa.Array:
 
 
 def load() -> None:
-    """Load the libraries, which takes a tenth of a second: beside the data loop, before the first row needs them."""
+    """Load the libraries, which takes a tenth of a second, before the first row needs them."""
     import pyarrow.compute
     import pyarrow.parquet  # noqa: F401
 

@@ -225,7 +225,7 @@ class LandedTable(Sink):
     def open(self, context: Context) -> None:
         """Make ready to write as this sub-unit; forgets what an earlier `open` left uncommitted."""
         self.context = context
-        context.in_thread(load)
+        load()
         folder = os.path.join(self.path, LOG_FOLDER)
         with explained("making", folder):
             self._disk.make_folder(folder)
