@@ -11,14 +11,9 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
-__all__ = ["BackgroundLoop", "at_once", "in_background"]
+__all__ = ["BackgroundLoop", "in_background"]
 
 T = TypeVar("T")
-
-
-def at_once(work: Callable[[], T]) -> T:
-    """Return `work()`: where `in_background` has a thread for it, and there is no need of one."""
-    return work()
 
 
 def in_background(work: Callable[[], T]) -> Future[T]:

@@ -18,7 +18,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from esault.background import BackgroundLoop, at_once, in_background
+from esault.background import BackgroundLoop, in_background
 from esault.control.report.summary import how_ended
 from esault.control.report.summary import report as make_report
 from esault.control.run.driver import Driver
@@ -49,6 +49,7 @@ from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology, plan_maker
 from esault.topology.chaining import chain
+from esault.topology.context import at_once
 from esault.topology.plan import Plan
 from esault.topology.spout import Spout
 

@@ -13,7 +13,7 @@ from typing import Any
 from esault.topology.user_metrics import BUCKETS, UserCounter, UserGauge, UserHistogram, UserMetrics
 from esault.value_class import value_class
 
-__all__ = ["Context", "logger_of"]
+__all__ = ["Context", "at_once", "logger_of"]
 
 
 def _unknown(key: Any) -> float:
@@ -24,7 +24,8 @@ def _never() -> float:
     return -math.inf
 
 
-def _at_once(work: Callable[[], Any]) -> Any:
+def at_once(work: Callable[[], Any]) -> Any:
+    """Return `work()`: where there is no data loop that would wait for it."""
     return work()
 
 
@@ -65,7 +66,7 @@ class Context:
     event_time: Callable[[], float] = _never
     #: for sinks: `return self.context.in_thread(work)` in `prepare` or `commit` has `work()` done in a thread beside the data loop, which
     #: does not wait for a disk or a server then; where there is no data loop (tests, Spark) it is done at once
-    in_thread: Callable[[Callable[[], Any]], Any] = _at_once
+    in_thread: Callable[[Callable[[], Any]], Any] = at_once
     #: the run's own folder for this run's short-lived files; None where there is none
     run_dir: str | None = None
     #: one more than how often all of the run have gone back to a checkpoint. For the engine

@@ -12,6 +12,7 @@ from esault.flow.operators.packed_states import PackedStates, memory_states
 from esault.flow.operators.user_error import DeadLetters
 from esault.flow.send.sink_call import Background
 from esault.payload.codec import Codec
+from esault.topology.context import at_once
 from esault.value_class import value_class
 
 __all__ = ["Environment"]
@@ -37,7 +38,7 @@ class Environment:
     #: runs coroutines of sinks; None: there are none
     background: Background | None = None
     #: has something done in a thread beside the data loop, and returns a future of it; at once where there is none
-    in_thread: Callable[[Callable[[], Any]], Any] = lambda work: work()
+    in_thread: Callable[[Callable[[], Any]], Any] = at_once
     #: called from any thread: a sink is done with what it was asked for, so that a turn has something to do
     wake: Callable[[], None] = lambda: None
     #: makes a place for states that have no room in memory

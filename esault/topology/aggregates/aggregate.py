@@ -166,7 +166,7 @@ class Extreme(Aggregate):
 
     def first(self, value: Any) -> Any:
         part = self.part(value)
-        return _comparable(part) if part is None else part
+        return part if part is not None else _comparable(part)  # each value comes by here
 
     def merge(self, known: Any, other: Any) -> Any:
         return other if (other < known if self._least else other > known) else known

@@ -5,19 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace as Made
 
 import pytest
+from counting_plan import Lines, Pass
 
-from esault import Bolt, Spout, Topology, by_key, shuffle
+from esault import Topology, by_key, shuffle
 from esault.control.run.credit import filling, widest
-
-
-class Lines(Spout):
-    def read(self, limit):
-        return []
-
-
-class Pass(Bolt):
-    def process(self, key, value):
-        self.emit(key, value)
 
 
 def bolt(width, concurrency=None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from recording_channel import RecordingChannel
 
 from esault import Grouping
 from esault.errors import TopologyError
@@ -12,25 +13,8 @@ from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.operators.user_error import UserError
 from esault.flow.send.own_route import OwnRoute
 from esault.flow.send.route_factory import route
-from esault.payload.codec import Codec
-from esault.payload.column import plain
 from esault.routing.table import OutputTable
 from esault.topology.plan import Edge
-
-codec = Codec()
-
-
-class Channel:
-    def __init__(self):
-        self.rows, self.calls, self.queue = [], 0, ()
-
-    def add(self, lineage, input, keys, values, ids, now):
-        self.calls += 1
-        self.rows += zip(plain(keys), plain(values), ids or plain(values))
-
-    def add_whole(self, lineage, input, rows, keys, values, ids, now):
-        keys, values = codec.unpack(codec.pack((keys, values)))
-        self.add(lineage, input, keys, values, ids, now)
 
 
 class Chosen(Grouping):
@@ -44,7 +28,7 @@ class Chosen(Grouping):
 
 
 def made(gives, count=3):
-    channels = [Channel() for _ in range(count)]
+    channels = [RecordingChannel() for _ in range(count)]
     each = route("words", Edge("count", 0, Chosen(gives)), 16)
     assert type(each) is OwnRoute
     each.install(OutputTable.even(list(range(count))), dict(enumerate(channels)))

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from recording_channel import RecordingChannel
 
 from esault import shuffle
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.send.route_factory import route
-from esault.payload.codec import Codec
-from esault.payload.column import plain
 from esault.routing.table import OutputTable
 from esault.topology.plan import Edge
 
 TURN = 256
-
-codec = Codec()
-
-
-class Channel:
-    def __init__(self, waiting=0):
-        self.rows, self.calls, self.queue = [], 0, [None] * waiting
-
-    def add(self, lineage, input, keys, values, ids, now):
-        self.calls += 1
-        self.rows += zip(plain(keys), plain(values), ids or plain(values))
-
-    def add_whole(self, lineage, input, rows, keys, values, ids, now):
-        keys, values = codec.unpack(codec.pack((keys, values)))
-        self.add(lineage, input, keys, values, ids, now)
 
 
 def made(grouping, channels, by_rows=False):
@@ -44,7 +28,7 @@ def push(each, rows, ids=None):
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5))
 def test_a_batch_goes_whole_to_one_that_has_the_fewest_waiting(waiting):
-    channels = [Channel(each) for each in waiting]
+    channels = [RecordingChannel(each) for each in waiting]
     push(made(shuffle(), channels), range(10))
     got = [number for number, each in enumerate(channels) if each.rows]
     assert len(got) == 1 and waiting[got[0]] == min(waiting)
@@ -53,7 +37,7 @@ def test_a_batch_goes_whole_to_one_that_has_the_fewest_waiting(waiting):
 
 @given(st.integers(1, 6), st.integers(1, 4))
 def test_equal_ones_take_turns(count, rounds):
-    channels = [Channel() for _ in range(count)]
+    channels = [RecordingChannel() for _ in range(count)]
     each = made(shuffle(), channels)
     for number in range(count * rounds):
         push(each, [number])
@@ -64,7 +48,7 @@ cuts = st.lists(st.integers(0, 700), max_size=8)
 
 
 def routed(sizes, total, count, turn, arrays):
-    channels = [Channel() for _ in range(count)]
+    channels = [RecordingChannel() for _ in range(count)]
     each = made(shuffle(), channels, by_rows=True)
     each.restart(turn)
     at = 0
@@ -91,7 +75,7 @@ def test_rows_by_turns_go_the_same_way_however_they_come(one, two, total, count,
 
 
 def test_a_restart_begins_its_turn_anew():
-    channels = [Channel(), Channel()]
+    channels = [RecordingChannel(), RecordingChannel()]
     each = made(shuffle(), channels, by_rows=True)
     push(each, range(100))
     each.restart(1)
