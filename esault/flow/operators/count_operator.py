@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from esault.flow.operators.open_windows import Bounds
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import WindowOperator
@@ -40,7 +42,7 @@ class _Counted(dict[int, Any]):
         found = packed if type(packed) is tuple else () if packed is None else ((of.next_end(self.rows - 1), packed),)
         for end, each in found:
             if end > self.rows and end % of.step == 0:
-                self[end] = of.restored(self.key, of.bounds(end), each)
+                self[end] = of.restored(self.key, of.bounds[end], each)
 
 
 class CountOperator(WindowOperator):
@@ -54,17 +56,12 @@ class CountOperator(WindowOperator):
         self.overlap = self.size > self.step
         #: the windows of a key, one of which has just had its last row
         self._full: _Counted | None = None
-
-    def windows_of_key(self) -> _Counted:
-        return _Counted(self)
+        self.bounds = Bounds(lambda end: Window(max(0, end - self.size), end))
+        self.elements.make_all(functools.partial(_Counted, self))
 
     def next_end(self, row: int) -> int:
         """Return where the first window closes that has this row of a key; rows are counted from 0."""
         return row - row % self.step + self.step
-
-    def bounds(self, index: int) -> Window:
-        """Of the window that closes behind so many rows."""
-        return Window(max(0, index - self.size), index)
 
     def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         counted: _Counted = windows
@@ -77,7 +74,7 @@ class CountOperator(WindowOperator):
             for end in ends:
                 element = counted.get(end)
                 if element is None:
-                    element = counted[end] = self.new(counted.key, self.bounds(end))
+                    element = counted[end] = self.new(counted.key, self.bounds[end])
                 self.call(element, stream, counted.key, value)
         except STOPPING:
             raise
@@ -107,11 +104,6 @@ class CountOperator(WindowOperator):
         element = counted.pop(counted.rows)
         self._attempt(element.finish, counted.key, None, "finish")
         self._close(element)
-
-    def _leave(self, windows: Any, index: int) -> None:
-        element = windows.pop(index, None)
-        if element is not None:
-            self._close(element)
 
     def finishing(self) -> Iterator[None]:
         if self._nothing_at_the_end:

@@ -84,6 +84,11 @@ class Elements(dict[Any, Any]):
         """
         self._plain, self._emitted = make, emitted
 
+    def make_all(self, make: Callable[[], Any]) -> None:
+        """Make all elements by this alone, which calls no user code."""
+        self._make = make
+        self.make_plainly(make, ())
+
     def __missing__(self, key: Any) -> Any:
         # 0 and 1 are False and True to Python, and so are slower.
         if self._plain is not None and (type(key) is str or (type(key) is int and not 0 <= key <= 1)):

@@ -8,17 +8,18 @@ It is one module of over 300 lines: taking a row, telling of a window and closin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from esault.errors import EsaultError
+from esault.flow.operators.open_windows import Bounds, OpenWindows, owned
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.time_window_operator import TimeWindowOperator, _Open
 from esault.flow.operators.window_operator import WindowOperator
 from esault.flow.watermark.clock import END_OF_TIME
 from esault.flow.watermark.timers import Timers
 from esault.routing.ring import Name, canonical
 from esault.topology.pane import ONLY_PANE, Pane
+from esault.topology.window import TimeWindow
 
 __all__ = ["PaneOperator"]
 
@@ -60,12 +61,10 @@ class _Told:
         return told
 
 
-class _Paned(_Open):
+class _Paned(OpenWindows):
     """The open windows of a key, and what was told of each."""
 
     __slots__ = ("told",)
-
-    of: ClassVar[PaneOperator]
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,23 +78,25 @@ class _Paned(_Open):
 
     def __setstate__(self, state: Any) -> None:
         for index, packed, *told in state:  # windows of a unit that had one result each begin as such
-            self[index] = self.of.restored(self.key, self.of.bounds(index), packed)
+            self[index] = self.of.restored(self.key, self.of.bounds[index], packed)
             self.told[index] = _Told.of(told[0]) if told else _Told()
 
 
-class PaneOperator(TimeWindowOperator):
+class PaneOperator(WindowOperator):
     """See the module. By the clock `levels` hold how far that had come when windows were closed last."""
 
     def __init__(self, parameters: OperatorParameters) -> None:
         self.pane = ONLY_PANE
         super().__init__(parameters)
         assert self.plan.window is not None and self.plan.window.panes is not None
+        assert isinstance(self.plan.window.kind, TimeWindow)
+        self.kind = self.plan.window.kind
+        self.bounds = Bounds(self.kind.window)
         self.panes, self.by_clock = self.plan.window.panes, self.plan.window.by_clock
         self._allowed = self.panes.allowed_lateness
         #: early panes that the clock asks for
         self.alarms = Timers()
-        self._open = type("_Paned", (_Paned,), {"__slots__": (), "of": self})
-        self.elements.make_plainly(self._open, ())
+        self.elements.make_all(owned(_Paned, self))
         #: windows of the row that is processed which have a pane now
         self._ready: list[tuple[_Paned, Any, str]] = []
         #: what `due_now` said: whether it is an early pane, when it was due, and of which key
@@ -121,7 +122,7 @@ class PaneOperator(TimeWindowOperator):
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if not self.by_clock and (self.levels.others or self.timers.next(self.levels.own) is not None):
             self.catch_up(keys)  # what a row finds must not depend on those who wait for what comes out of others
-        WindowOperator.run(self, input, keys, values, ids)
+        super().run(input, keys, values, ids)
 
     def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         self._ready = []
@@ -137,7 +138,7 @@ class PaneOperator(TimeWindowOperator):
                     self.is_late(key, value)
                     return
             reach = level - self._allowed
-            indices = [index for index in self.kind.indices(at) if self.bounds(index).end > reach]
+            indices = [index for index in self.kind.indices(at) if self.bounds[index].end > reach]
             if not indices:
                 self.is_late(key, value)
                 return
@@ -172,7 +173,7 @@ class PaneOperator(TimeWindowOperator):
             if ordered:
                 told.number += 1
                 told.rows.append((at, told.number, stream, value))
-            if told.ended or self.bounds(index).end <= level:
+            if told.ended or self.bounds[index].end <= level:
                 self._ready.append((windows, index, LATE_PANE))
             elif told.new == self.panes.early_count:
                 self._ready.append((windows, index, EARLY))
@@ -187,7 +188,7 @@ class PaneOperator(TimeWindowOperator):
 
     def _begin(self, windows: _Paned, index: int, level: float) -> None:
         """Open a window. One whose end has passed has no pane that is on time."""
-        bounds = self.bounds(index)
+        bounds = self.bounds[index]
         windows[index] = self.new(windows.key, bounds)
         told = windows.told[index] = _Told()
         told.ended = bounds.end <= level
@@ -196,7 +197,7 @@ class PaneOperator(TimeWindowOperator):
     def _leave(self, windows: Any, index: int) -> None:
         windows.told.pop(index, None)
         super()._leave(windows, index)
-        self.timers.remove(self.bounds(index).end + self._allowed, self.name_of(windows.key))
+        self.timers.remove(self.bounds[index].end + self._allowed, self.name_of(windows.key))
 
     # panes -------------------------------------------------------------------------------------
 
@@ -234,7 +235,7 @@ class PaneOperator(TimeWindowOperator):
             told.index += 1
         if self.panes.updates == "discard" and not last:
             self._close(element)
-            windows[index] = self.new(windows.key, self.bounds(index))
+            windows[index] = self.new(windows.key, self.bounds[index])
 
     def _kept(self, value: Any) -> Any:
         """The value as it is now, whatever its object does to it before the next pane."""
@@ -257,13 +258,13 @@ class PaneOperator(TimeWindowOperator):
     # ends --------------------------------------------------------------------------------------
 
     def due_of_state(self, state: Any) -> Sequence[float]:
-        ends = [(self.bounds(index).end, bool(told) and told[0][2]) for index, _, *told in state]
+        ends = [(self.bounds[index].end, bool(told) and told[0][2]) for index, _, *told in state]
         return [end + self._allowed if ended else end for end, ended in ends]
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
         allowed = self._allowed
-        for index in sorted(index for index in windows if self.bounds(index).end <= until):
-            end, told = self.bounds(index).end, windows.told[index]
+        for index in sorted(index for index in windows if self.bounds[index].end <= until):
+            end, told = self.bounds[index].end, windows.told[index]
             if not told.ended:
                 told.ended = True
                 self._tell(windows, index, ON_TIME, not allowed, own=True)

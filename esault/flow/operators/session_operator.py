@@ -44,7 +44,7 @@ class SessionOperator(WindowOperator):
         self._gap_of: Callable[[Any], float] | None = gap if callable(gap) else None
         #: nothing is survived, and all rows have one gap and one hook
         self._quick = self._simply and self._gap_of is None and self._by_stream is False
-        self.elements.make_plainly(functools.partial(OpenSession, self), ())
+        self.elements.make_all(functools.partial(OpenSession, self))
 
     def gap(self, value: Any) -> float:
         """Return the seconds that this row's session lasts behind it. Raises ValueError."""
@@ -98,9 +98,6 @@ class SessionOperator(WindowOperator):
             return self.time_of(time, value) < self.level(key)
         except NoTime:
             return False
-
-    def windows_of_key(self) -> OpenSession:
-        return OpenSession(self)
 
     def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         assert time is not None

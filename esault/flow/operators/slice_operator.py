@@ -12,11 +12,11 @@ from itertools import repeat
 from typing import Any, ClassVar
 
 from esault.errors import StateError
+from esault.flow.operators.open_windows import Bounds, Late, owned
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.time_window_operator import TimeWindowOperator
 from esault.flow.operators.user_error import UserError
-from esault.flow.operators.window_operator import NoTime
+from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.watermark.clock import times_at_once
 from esault.routing.many_keys import names_of
 from esault.topology.aggregates.aggregated import Aggregated
@@ -75,25 +75,24 @@ class _Slices(dict[Any, Any]):
 
     def __setstate__(self, state: Any) -> None:
         for number, packed, *_ in state:
-            self.windows[number] = self.of.restored(self.key, self.of.bounds(number), packed)
+            self.windows[number] = self.of.restored(self.key, self.of.bounds[number], packed)
 
 
-class SliceOperator(TimeWindowOperator):
+class SliceOperator(WindowOperator):
     """Rows into slices; a window closes when the watermark reaches its end, and is then put together."""
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
-        assert isinstance(self.kind, SlidingWindow)
-        self._size, self.every = int(self.kind.size), int(self.kind.every)
+        assert self.plan.window is not None and isinstance(self.plan.window.kind, SlidingWindow)
+        kind = self.plan.window.kind
+        self._size, self.every = int(kind.size), int(kind.every)
+        self.bounds = Bounds(kind.window)
+        self._late = Late(self.is_late)
         #: slices of a window, and windows of a slice
         self.steps = self._size // self.every
         #: of combining it is known that it changes nothing but the object that takes in
         self._aggregates = self._cls is not None and issubclass(self._cls, Aggregated)
-        self._sliced: type[_Slices] = type("_Slices", (_Slices,), {"__slots__": (), "of": self})
-        self.elements.make_plainly(self._sliced, ())
-
-    def windows_of_key(self) -> Any:
-        return self._sliced()
+        self.elements.make_all(owned(_Slices, self))
 
     # rows --------------------------------------------------------------------------------------
 
@@ -177,6 +176,9 @@ class SliceOperator(TimeWindowOperator):
         else:
             slices[at // self.every].process(slices.key, value)
 
+    def due_of_state(self, state: Any) -> Sequence[float]:
+        return self.bounds.ends(state)
+
     # closing -----------------------------------------------------------------------------------
 
     def close_some(self, keys: int, rows: int, before: Callable[[tuple[Any]], None] | None) -> bool:
@@ -194,7 +196,7 @@ class SliceOperator(TimeWindowOperator):
             else:
                 if due != at:
                     at, number = due, int((due - self._size) // self.every)
-                    bounds = self.bounds(number)
+                    bounds = self.bounds[number]
                 ((only, element),) = slices.items()
                 if slices.next is not None and slices.next > number:
                     pass  # a row came behind the watermark, before which it was closed
@@ -229,7 +231,7 @@ class SliceOperator(TimeWindowOperator):
 
     def put_together(self, slices: _Slices, number: int, for_good: bool) -> Any:
         """The object of a window; `for_good`: it is the last that needs its first slice, and what it held when its key came."""
-        bounds, made = self.bounds(number), None
+        bounds, made = self.bounds[number], None
         parts = [slices.windows[number]] if number in slices.windows else []
         last = [for_good] * len(parts)
         for each in range(number, number + self.steps):

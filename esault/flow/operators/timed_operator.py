@@ -22,9 +22,6 @@ class TimedOperator(WindowOperator):
         super().__init__(parameters)
         self._made = True
 
-    def windows_of_key(self) -> Any:
-        return self._object()
-
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if self.timers.next(self.levels.own) is not None:
             self.catch_up(keys)

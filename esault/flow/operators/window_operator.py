@@ -14,6 +14,7 @@ from esault.flow.operators.derived_class import by_stream, maker_of_many
 from esault.flow.operators.element_state import pack_state, put_state
 from esault.flow.operators.elements import Elements
 from esault.flow.operators.keyed_state import KeyedState
+from esault.flow.operators.open_windows import Bounds
 from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError, say_hook
@@ -54,6 +55,7 @@ class WindowOperator(Operator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
     keyed: KeyedState
+    bounds: Bounds
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
@@ -78,14 +80,10 @@ class WindowOperator(Operator):
         self._simply = not self._careful and plan.replicas == 1
         self.context.finish_for("window")
         self._own_name = f"{self.context.sub_unit}:f"
-        self.elements = Elements(plan.name, self.windows_of_key, lambda windows, key: None, self._close_all, self.codec)
+        self.elements = Elements(plan.name, self._object, lambda windows, key: None, self._close_all, self.codec)
         self.keyed = KeyedState(self.elements, bool(plan.tick_every))
 
     # for the kinds -----------------------------------------------------------------------------
-
-    def windows_of_key(self) -> Any:
-        """An empty set of windows, for a key that is new here."""
-        raise NotImplementedError
 
     def add_row(self, windows: Any, stream: str, time: Callable[[Any], float] | None, value: Any) -> None:
         """A row of a key into the windows it belongs to."""
@@ -100,14 +98,6 @@ class WindowOperator(Operator):
 
     def close_due(self, name: Name, windows: Any, until: float) -> None:
         """Close what is due by then; nothing may be, any more."""
-
-    def bounds(self, index: int) -> Window:
-        """Return the bounds of the window of this number."""
-        raise NotImplementedError
-
-    def _leave(self, windows: Any, index: int) -> None:
-        """Take a window away that has had no row, if it was opened."""
-        raise NotImplementedError
 
     # a row that fails in one of several windows --------------------------------------------------
 
@@ -128,7 +118,7 @@ class WindowOperator(Operator):
                 continue
             self._close(windows[index])
             try:
-                windows[index] = self.restored(windows.key, self.bounds(index), state)
+                windows[index] = self.restored(windows.key, self.bounds[index], state)
             except STOPPING:
                 raise
             except BaseException as error:
@@ -136,6 +126,13 @@ class WindowOperator(Operator):
                 raise StateError(
                     f"{text}\n(a tuple had failed, and its windows were to be as they were before it)"
                 ) from error
+
+    def _leave(self, windows: Any, index: int) -> None:
+        """Take a window away that has had no row, if it was opened."""
+        element = windows.pop(index, None)
+        if element is not None:
+            self.timers.remove(self.bounds[index].end, self.name_of(windows.key))
+            self._close(element)
 
     # objects -----------------------------------------------------------------------------------
 
@@ -270,6 +267,14 @@ class WindowOperator(Operator):
         if seconds is None:
             raise NoTime(f"time gave {no_time(at)}")
         return seconds
+
+    def _because(self, error: BaseException, time: Callable[[Any], float], key: Any, value: Any) -> UserError:
+        """Return the error: of the user's object, or of the time of the value."""
+        try:
+            self.time_of(time, value)
+        except NoTime as no_time:
+            return self._fail(no_time, key, "time")
+        return self._fail(error, key, "process")
 
     def latest_of(self, input: int) -> float | None:
         """The last time that is believed now, of rows of this input; None: all are."""
