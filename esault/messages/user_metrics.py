@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -34,9 +35,14 @@ class MetricReading:
 
 
 def shown(value: Any) -> Any:
-    """Return a value as the report has it: a number; of a histogram, how many values there were, and their sum."""
+    """Return a value as the report has it: a number; of a histogram, how many values there were, and their sum.
+
+    JSON has no word for what is no finite number: it is the text that rows in JSON have, too.
+    """
     if isinstance(value, tuple):
-        return {"count": sum(value[1]), "sum": value[2]}
+        return {"count": sum(value[1]), "sum": shown(value[2])}
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return int(value) if value == int(value) else value
 
 

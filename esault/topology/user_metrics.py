@@ -47,8 +47,8 @@ class UserCounter(_Metric):
         self.value = 0.0
 
     def inc(self, amount: float = 1) -> None:
-        """Add to it. Raises ValueError for less than 0."""
-        if amount < 0:
+        """Add to it. Raises ValueError for less than 0, and for what is no number: it would be no number for ever."""
+        if not amount >= 0:
             raise ValueError(f"counter {self._name!r} only grows, and was given {amount}: a gauge goes up and down")
         self._begun = True
         self.value += amount
@@ -97,7 +97,8 @@ class UserHistogram(_Metric):
     def observe(self, value: float) -> None:
         """Count a value."""
         self._begun = True
-        self.counts[bisect.bisect_left(self.bounds, value)] += 1
+        # nan is up to no bound: it counts with what is above all of them
+        self.counts[bisect.bisect_left(self.bounds, value) if value == value else -1] += 1
         self.sum += value
 
 

@@ -317,8 +317,15 @@ class DriverActor(Supervisor):
                 self._answer(number, said)
 
     def engine_failed(self, text: str) -> None:
-        """End the run."""
-        self._fail(text)
+        """End the run; without a report where what would end it in order has failed, too."""
+        if not self._over:
+            try:
+                self._fail(text)
+                return
+            except Exception as error:
+                text += f"\nand then ending the run: {type(error).__name__}: {error}"
+        self._over = True
+        self.send(self._command, RunEnded(text))
 
     def _fail(self, text: str) -> None:
         if self._core is None:
@@ -335,6 +342,13 @@ class DriverActor(Supervisor):
         """Measure, and let the core do what is due."""
         if self._over or self._spec is None:
             return
+        try:
+            self._step()
+        except Exception:
+            self.tick_after(self._period)  # the run that ends by it needs time to pass
+            raise
+
+    def _step(self) -> None:
         if self._hosts is not None:
             self._look_at_hosts()
         if self._core is None:

@@ -369,8 +369,12 @@ class Session:
                 if told == 1:
                     self._view.notice("ending in order: what is in flight is processed (again to stop at once)")
                     waits = True
-                else:
+                elif told == 2:
                     handle.tell(driver, StopRun())
+                else:
+                    raise TopologyFailed(
+                        "ended at once, as asked a third time: what was not committed is left as it was"
+                    )
             if waits and begun:
                 waits = False
                 handle.tell(driver, DrainRun())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 
 import pytest
@@ -43,6 +44,11 @@ class TestOneSubUnit:
         counts[place] = 1
         assert read(context) == {"price": ((1.0, 10.0), tuple(counts), value)}
 
+    def test_what_is_no_number_is_above_all_bounds(self, context):
+        context.histogram("price", buckets=(10,)).observe(math.nan)
+        ((_, counts, total),) = read(context).values()
+        assert counts == (0, 1) and math.isnan(total)
+
     def test_what_was_never_used_is_not_there(self, context):
         context.counter("orders")
         assert read(context) == {}
@@ -51,6 +57,7 @@ class TestOneSubUnit:
         "call, error",
         [
             (lambda c: c.counter("orders").inc(-1), "only grows"),
+            (lambda c: c.counter("orders").inc(math.nan), "only grows"),
             (lambda c: c.counter("no name"), "no name of a metric"),
             (lambda c: c.counter("esault_mine"), "no name of a metric"),
             (lambda c: c.counter("orders", unit="a"), "the engine's own"),

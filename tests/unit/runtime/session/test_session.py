@@ -30,7 +30,8 @@ class Handle:
         return True
 
 
-def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_once(monkeypatch):
+def watched(monkeypatch):
+    """A session that watches, its notices, and what a signal does to it."""
     from esault.runtime.session import session
 
     monkeypatch.setattr(session, "Snapshot", SimpleNamespace)
@@ -43,8 +44,21 @@ def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_o
     def signal():
         watching._signals += 1
 
+    return watching, notices, signal
+
+
+def test_a_signal_after_the_time_is_over_is_answered_and_a_second_one_stops_at_once(monkeypatch):
+    watching, notices, signal = watched(monkeypatch)
     handle = Handle(SimpleNamespace(phase="running"), None, signal, None, signal)
     with pytest.raises(TopologyFailed, match="the end"):
         watching._watch(handle, None)
     assert handle.told == [DrainRun(), DrainRun(), StopRun()]
     assert "again to stop at once" in notices[0]
+
+
+def test_a_third_signal_ends_the_command_though_the_driver_says_nothing(monkeypatch):
+    watching, _, signal = watched(monkeypatch)
+    handle = Handle(SimpleNamespace(phase="running"), signal, signal, signal, *[None] * 1000)
+    with pytest.raises(TopologyFailed, match="asked a third time"):
+        watching._watch(handle, None)
+    assert handle.told[-1] == StopRun() and len(handle.turns) > 990
