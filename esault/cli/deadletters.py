@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import click
 from esault.cli.main import FAILED, Outcome
 from esault.cli.running_option import run_option
 from esault.errors import UsageError
-from esault.payload.json_text import json_text, key_text
+from esault.payload.json_text import json_text, key_text, strict_json
 from esault.runtime.session.control_client import choose
 from esault.runtime.session.dead_letters import dead_letters_at, send_again
 from esault.sources.dead_letter_files import DeadLetter
@@ -48,7 +47,7 @@ def list_command(where: str, unit: str | None, error: str, everything: bool, lim
     found = _chosen(where, unit, error)
     shown = [dead for dead in found if everything or not dead.sent]
     for dead in shown[-limit:]:
-        print(json.dumps({**dead.record, "sent": dead.sent}) if as_json else _line(dead))
+        print(strict_json({**dead.record, "sent": dead.sent}) if as_json else _line(dead))
     if not as_json:
         sent = sum(dead.sent for dead in found)
         kinds = Counter(f"{dead.record['unit']}: {_kind(dead)}" for dead in shown)

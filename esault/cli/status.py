@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from esault.cli.running_option import run_argument
 from esault.counters import UnitCounts, counted, declared
+from esault.payload.json_text import strict_json
 
 __all__ = ["command"]
 
@@ -29,7 +29,7 @@ def command(run: str | None, as_json: bool) -> None:
     found = running() if run is None else []
     chosen = found if len(found) > 1 else [choose(run)]
     for each in chosen:
-        print(json.dumps(each.status) if as_json else "\n".join(_lines(each.status)))
+        print(strict_json(each.status) if as_json else "\n".join(_lines(each.status)))
 
 
 def _lines(status: dict[str, Any]) -> list[str]:

@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["json_text", "key_text"]
+__all__ = ["json_text", "key_text", "not_finite", "strict_json"]
 
 
 def json_text(value: Any) -> str:
     """Return a value as JSON. What JSON has no form for stands as Python writes it; keys of dicts that are no texts, too."""
     return json.dumps(_plain(value, 0), ensure_ascii=False)
+
+
+def strict_json(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """Return what `json.dumps` does, but for numbers that JSON has no word for: browsers and `jq` take no NaN.
+
+    `default` as that of `json.dumps`; keys of dicts that JSON has no form for are left out. Raises TypeError, ValueError.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, default=default, skipkeys=True)
+    except ValueError:
+        return json.dumps(_finite(value, default), default=default, skipkeys=True)
+
+
+def not_finite(number: float) -> str:
+    """Return the text that stands in JSON for a number that is not finite."""
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def _finite(value: Any, default: Callable[[Any], Any] | None) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else not_finite(value)
+    if isinstance(value, dict):
+        return {key: _finite(each, default) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each, default) for each in value]
+    if default is None or value is None or isinstance(value, (str, int)):
+        return value
+    return _finite(default(value), default)
 
 
 def key_text(key: Any) -> str:
@@ -26,7 +56,7 @@ def _plain(value: Any, depth: int) -> Any:
     if value is None or type(value) in (str, bool, int):
         return value
     if type(value) is float:
-        return value if value - value == 0 else repr(value)  # JSON has neither inf nor nan
+        return value if math.isfinite(value) else not_finite(value)
     if depth < _DEPTH:
         if isinstance(value, dict):
             return {key if type(key) is str else json_text(key): _plain(each, depth + 1) for key, each in value.items()}

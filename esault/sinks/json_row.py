@@ -26,6 +26,7 @@ from decimal import Decimal
 from typing import Any
 
 from esault.errors import SinkError
+from esault.payload.json_text import not_finite
 from esault.payload.record import Record, record_of
 from esault.payload.remedy import type_name
 from esault.payload.scalar import plainer
@@ -144,7 +145,7 @@ def _plain(value: Any, named: bool = False) -> Any:
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else _name_of(value)
+        return value if math.isfinite(value) else not_finite(value)
     if isinstance(value, (list, tuple)):
         record = record_of(type(value)) if named else None
         return [_plain(one, named) for one in value] if record is None else _object(record, value)
@@ -160,10 +161,6 @@ def _as_name(key: Any) -> str:
         return key
     plain = _plain(key)
     return plain if isinstance(plain, str) else _encode(plain)
-
-
-def _name_of(number: float) -> str:
-    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _sorted(values: set[Any] | frozenset[Any], named: bool) -> list[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from esault.errors import SinkError
+from esault.payload.json_text import strict_json
 from esault.payload.portable import brief
 
 __all__ = ["DeadLetterFile"]
@@ -71,9 +72,9 @@ class DeadLetterFile:
 
 def _line(record: dict[str, Any]) -> str:
     try:
-        return json.dumps(record, default=repr, skipkeys=True) + "\n"
+        return strict_json(record, default=repr) + "\n"
     except Exception:  # a value within itself, an int of thousands of digits, a `__repr__` that fails
-        return json.dumps({name: _plain(value) for name, value in record.items()}, skipkeys=True) + "\n"
+        return strict_json({name: _plain(value) for name, value in record.items()}) + "\n"
 
 
 def _plain(value: Any) -> Any:

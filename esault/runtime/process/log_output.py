@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from esault.payload.json_text import strict_json
 from esault.runtime.process.log_records import extras, user_name
 
 __all__ = [
@@ -80,7 +80,7 @@ class JsonFormatter(logging.Formatter):
             said["exception"] = record.exc_text
         if record.stack_info:
             said["stack"] = record.stack_info
-        return json.dumps(said)
+        return strict_json(said)
 
 
 _ABOUT = ("run", "topology", "unit", "sub_unit", "host")

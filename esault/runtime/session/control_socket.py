@@ -18,6 +18,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from esault.payload.json_text import strict_json
 from esault.runtime.run_commands import RunCommand, parse
 
 __all__ = ["LONGEST", "MOST", "NAME", "RUN_ENDED", "Caller", "ControlSocket", "read_request"]
@@ -46,7 +47,7 @@ class Caller:
     def answer(self, last: bool = True, **answer: Any) -> None:
         """Send a line; after the last one the connection is closed."""
         with contextlib.suppress(OSError):
-            self._connection.sendall(json.dumps(answer).encode() + b"\n")
+            self._connection.sendall(strict_json(answer).encode() + b"\n")
         if last:
             self.hang_up()
 

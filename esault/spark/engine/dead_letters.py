@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any
 
+from esault.payload.json_text import strict_json
 from esault.spark.engine.frames import DEAD
 from esault.state.dead_letter_file import DeadLetterFile
 
@@ -32,7 +33,7 @@ class DeadLetterBox:
         named = f"{record['run']}/{record['unit']}/{record['hook']}/{place}/{record['time']!r}/{record['packed']}"
         record["id"] = blake2b(named.encode(errors="replace"), digest_size=6).hexdigest()
         record["sub_unit"] = int(place.split()[0].rpartition("/")[2])
-        self._send((DEAD, self._path, json.dumps(record, default=repr, skipkeys=True)))
+        self._send((DEAD, self._path, strict_json(record, default=repr)))
 
     def sync(self) -> None:
         """They are durable with the epoch."""

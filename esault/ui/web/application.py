@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from esault.errors import EsaultError, UsageError
+from esault.payload.json_text import strict_json
 from esault.runtime.session.control_client import Running
 from esault.ui.web.dead_letter_pages import sent_again, shown
 from esault.ui.web.history import History
@@ -91,7 +92,7 @@ class WebApplication:
             listed = [
                 {**each, "control": bool(each.get("control")) and bool(self._token)} for each in self._runs.list()
             ]
-            return _answer(start_response, "200 OK", json.dumps(listed, default=str).encode(), "application/json")
+            return _answer(start_response, "200 OK", strict_json(listed, default=str).encode(), "application/json")
         if path == "/events" and method == "GET":
             try:
                 history = self._runs.history(query.get("run", ""))
@@ -106,7 +107,7 @@ class WebApplication:
                 return _refuse(start_response, "404 Not Found", "there is no such run")
             except EsaultError as error:
                 return _refuse(start_response, "409 Conflict", str(error))
-            return _answer(start_response, "200 OK", json.dumps(said, default=str).encode(), "application/json")
+            return _answer(start_response, "200 OK", strict_json(said, default=str).encode(), "application/json")
         if path.startswith("/state/") and method == "GET":
             return self._state(start_response, path, query)
         if path == "/whatif" and method == "GET":
@@ -115,8 +116,10 @@ class WebApplication:
             except KeyError:
                 return _refuse(start_response, "404 Not Found", "there is no such run")
             except UsageError as error:
-                return _answer(start_response, "200 OK", json.dumps({"error": str(error)}).encode(), "application/json")
-            return _answer(start_response, "200 OK", json.dumps({"tried": tried}).encode(), "application/json")
+                return _answer(
+                    start_response, "200 OK", strict_json({"error": str(error)}).encode(), "application/json"
+                )
+            return _answer(start_response, "200 OK", strict_json({"tried": tried}).encode(), "application/json")
         if path == "/do" and method == "POST":
             if not known:
                 why = "look only: start the page with --ui-control" if not self._token else "the token is not right"
@@ -143,7 +146,7 @@ class WebApplication:
         told = {"unit": unit, "of": "newest", "keys": answers[-1]["keys"], "found": answers[-1]["found"]}
         if key and not told["found"]:
             return _refuse(start_response, "404 Not Found", f"unit {unit!r} has no state for key {key!r} now")
-        return _answer(start_response, "200 OK", json.dumps(told).encode(), "application/json")
+        return _answer(start_response, "200 OK", strict_json(told).encode(), "application/json")
 
     def _dead_letter_paths(self, run: str) -> Iterable[str]:
         """Return where a run keeps dead letters, also one that takes no requests: it is on Spark, starting or over. Raises KeyError."""
@@ -170,7 +173,7 @@ class WebApplication:
             return _refuse(start_response, "400 Bad Request", str(error))
         except EsaultError as error:
             return _refuse(start_response, "409 Conflict", str(error))
-        said = json.dumps(answers[-1] if answers else {}, default=str).encode()
+        said = strict_json(answers[-1] if answers else {}, default=str).encode()
         return _answer(start_response, "200 OK", said, "application/json")
 
 
@@ -180,4 +183,4 @@ def _answer(start_response: StartResponse, status: str, body: bytes, kind: str) 
 
 
 def _refuse(start_response: StartResponse, status: str, why: str) -> Iterable[bytes]:
-    return _answer(start_response, status, json.dumps({"error": why}).encode(), "application/json")
+    return _answer(start_response, status, strict_json({"error": why}).encode(), "application/json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import deque
@@ -12,6 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from esault.control.report.timeline import Page
+from esault.payload.json_text import strict_json
 from esault.ui.web.thinning import thinned
 
 __all__ = ["History"]
@@ -180,7 +180,7 @@ def _newer(kept: deque[tuple[int, Any]], seen: int) -> list[Any]:
 
 
 def _event(kind: str, what: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps(what, default=_plain)}\n\n".encode()
+    return f"event: {kind}\ndata: {strict_json(what, _plain)}\n\n".encode()
 
 
 def _plain(what: Any) -> Any:

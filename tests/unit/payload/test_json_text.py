@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from dataclasses import dataclass
+from math import inf, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.payload.json_text import json_text, key_text
+from esault.payload.json_text import json_text, key_text, strict_json
+
+
+def refuse(name):
+    raise AssertionError(f"{name} is no JSON")
 
 
 @dataclass
@@ -26,7 +31,7 @@ class Point:
         (Point(2, {"a"}), '{"x": 2, "tags": ["a"]}'),
         (Counter(a=2), '{"a": 2}'),
         ({("a", 1): None}, '{"[\\"a\\", 1]": null}'),
-        (float("inf"), '"inf"'),
+        (float("inf"), '"Infinity"'),
         (deque([1]), '"deque([1])"'),
         (b"x", "\"b'x'\""),
     ],
@@ -42,7 +47,20 @@ def test_what_json_has_stands_as_json_and_the_rest_as_python_writes_it(value, te
     )
 )
 def test_whatever_it_is_it_is_json(value):
-    json.loads(json_text(value))
+    json.loads(json_text(value), parse_constant=refuse)
+    json.loads(strict_json(value, repr), parse_constant=refuse)
+
+
+@given(st.recursive(st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.text(), st.lists))
+def test_strict_json_of_finite_numbers_is_that_of_the_library(value):
+    assert strict_json(value) == json.dumps(value)
+
+
+def test_strict_json_finds_what_is_not_finite_wherever_it_stands():
+    point = Point(1, [nan, {inf: (-inf,)}])
+    assert strict_json({"a": point, ("no", "key"): 1}, vars) == (
+        '{"a": {"x": 1, "tags": ["NaN", {"Infinity": ["-Infinity"]}]}}'
+    )
 
 
 def test_a_state_that_holds_itself_ends():
