@@ -43,7 +43,7 @@ __all__ = [
 class EsaultError(Exception):
     """The root of all errors raised by eSault."""
 
-    #: False: what was asked for was right and had begun, so that a command ends with 1 and not with 2
+    #: False: what was asked for was right, and had begun or may begin later, so that a command ends with 1 and not with 2
     wrong_use: ClassVar[bool] = True
 
 

@@ -14,7 +14,7 @@ from esault.cluster.tls import Refused
 from esault.cluster.versions import differences, hello
 from esault.errors import UsageError
 
-__all__ = ["Found", "Unreachable", "greet", "share_by_priority", "share_out", "survey"]
+__all__ = ["Found", "Unavailable", "Unreachable", "greet", "share_by_priority", "share_out", "survey"]
 
 #: seconds that a host has to answer
 ANSWER_WITHIN = 5.0
@@ -28,7 +28,13 @@ class Found:
     welcome: Welcome
 
 
-class Unreachable(UsageError):
+class Unavailable(UsageError):
+    """Hosts that do not have now what was rightly asked for: tried again later, it may begin."""
+
+    wrong_use = False
+
+
+class Unreachable(Unavailable):
     """No process answers there."""
 
 
@@ -55,7 +61,7 @@ def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
             raise UsageError(f"host {address} does not fit: {differs}; install the same on both")
     except Lost as error:
         node.close()
-        raise UsageError(f"host {address} hung up: {error}; does it have another key?") from None
+        raise Unavailable(f"host {address} hung up: {error}; does it have another key?") from None
     except Refused as error:
         node.close()
         raise UsageError(f"host {address} does not let us in: {error}") from None
@@ -118,11 +124,11 @@ def share_out(found: Iterable[Found], slots: int | None) -> tuple[tuple[str, int
     usable = [each for each in found if each.welcome.free and not each.welcome.draining]
     free = sum(each.welcome.free for each in usable)
     if not usable:
-        raise UsageError("no host has a free slot: wait until another run has ended, or start more nodes")
+        raise Unavailable("no host has a free slot: wait until another run has ended, or start more nodes")
     if slots is None:
         return tuple((each.address, each.welcome.free) for each in usable)
     if slots > free:
-        raise UsageError(f"--slots {slots}: the hosts have {free} free slots in all")
+        raise Unavailable(f"--slots {slots}: the hosts have {free} free slots in all")
     shares = dict.fromkeys((each.address for each in usable), 0)
     while sum(shares.values()) < slots:
         for each in usable:
@@ -148,7 +154,7 @@ def share_by_priority(found: Iterable[Found], slots: int, priority: int) -> tupl
         for each in usable
     }
     if sum(free.values()) + sum(held.values()) < slots:
-        raise UsageError(
+        raise Unavailable(
             f"the run takes {slots} slots to begin, and the hosts have {sum(free.values())} free and {sum(held.values())} that runs of "
             "lower priority can give: start more nodes, wait until another run has ended, or give it a higher --priority"
         )

@@ -6,8 +6,7 @@ import pytest
 
 from esault.cluster.messages import Welcome
 from esault.cluster.slot_messages import SlotShare
-from esault.cluster.survey import Found, share_by_priority
-from esault.errors import UsageError
+from esault.cluster.survey import Found, Unavailable, share_by_priority, share_out
 
 
 def found(name, free, *shares, draining=False):
@@ -47,5 +46,26 @@ def test_free_slots_go_first_and_then_those_that_lower_ones_can_give(slots, shar
 
 
 def test_what_all_together_do_not_have_is_refused_with_the_numbers():
-    with pytest.raises(UsageError, match="takes 5 slots to begin, and the hosts have 1 free and 3 that runs of lower"):
+    with pytest.raises(Unavailable, match="takes 5 slots to begin, and the hosts have 1 free and 3 that runs of lower"):
         share_by_priority([found("a", 1, LOW, EQUAL)], 5, 5)
+
+
+@pytest.mark.parametrize(
+    ("slots", "shares"), [(None, (("a:1", 2), ("b:1", 1))), (1, (("a:1", 1),)), (3, (("a:1", 2), ("b:1", 1)))]
+)
+def test_slots_are_dealt_out_one_by_one_among_those_that_have_some(slots, shares):
+    nodes = [found("a", 2), found("b", 1), found("c", 0), found("d", 9, draining=True)]
+    assert share_out(nodes, slots) == shares
+
+
+@pytest.mark.parametrize(
+    ("nodes", "slots", "why"),
+    [
+        ([found("a", 0), found("b", 3, draining=True)], None, "no host has a free slot"),
+        ([found("a", 2), found("b", 3, draining=True)], 3, "--slots 3: the hosts have 2 free slots in all"),
+    ],
+)
+def test_slots_that_are_taken_may_be_free_later_so_that_it_is_no_wrong_use(nodes, slots, why):
+    with pytest.raises(Unavailable, match=why) as refused:
+        share_out(nodes, slots)
+    assert not refused.value.wrong_use
