@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -35,7 +35,7 @@ from esault.errors import FrameError, PayloadError
 from esault.payload.column_wire import LibraryMissing, read_arrow, read_numpy, read_records
 from esault.payload.own_error import own_error
 from esault.payload.packed_rows import RowPacker, Rows, read_rows
-from esault.payload.pickles import NotPlain, PlainWriter, Writer, read
+from esault.payload.pickles import NotPlain, PlainWriter, Writer, read, read_shared
 from esault.payload.portable import ARROW, MAX_DEPTH, MAX_SET_DEPTH, NUMPY, OWN_CODES, PACKED_ROWS, RECORDS, explain
 from esault.payload.remedy import type_name
 
@@ -114,25 +114,28 @@ class Codec:
         self._check_size(data)
         return data
 
-    def pack_plain(self, thing: Any, head: bytes) -> bytes | None:
+    def pack_plain(self, thing: Any, head: bytes, shared: Sequence[str] = ()) -> bytes | None:
         """Python's own containers and scalars, behind `head`, in one piece; None if there is anything else in them.
+
+        `shared` are texts that stand in many places as one object.
 
         Of all ways it is the quickest, and its bytes are copied least: rows of 10 kB take half the time.
         Raises PayloadError for what is too large to travel.
         """
         try:
-            data = self._plain.write(thing, head)
+            data = self._plain.write(thing, head, shared)
         except (NotPlain, ValueError, RecursionError):
             return None  # it holds objects, or itself
         self._check_size(data)
         return data
 
-    def unpack_plain(self, data: bytes | bytearray | memoryview, start: int) -> Any:
-        """The thing that `pack_plain` wrote behind a head of so many bytes. Raises FrameError for anything else."""
+    def unpack_plain(self, data: bytes | bytearray | memoryview, start: int, shared: bool = False) -> Any:
+        """The thing that `pack_plain` wrote behind a head of so many bytes, with texts that are `shared` or without. Raises FrameError
+        for anything else."""
         if len(data) > MAX_BYTES:
             raise FrameError(f"{len(data)} bytes are more than the {MAX_BYTES} that can be one frame")
         try:
-            return read(data, start)
+            return read_shared(data, start) if shared else read(data, start)
         except Exception as error:
             raise FrameError(f"{_NO_VALUE}: {type(error).__name__}: {error}") from None
 

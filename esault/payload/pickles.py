@@ -17,7 +17,7 @@ import pickle
 import sys
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -26,7 +26,7 @@ from esault.payload import rebuild
 from esault.payload.attributes import get_attributes
 from esault.payload.class_names import check, find, is_own
 
-__all__ = ["NotPlain", "PlainWriter", "Writer", "attributes_only", "may_set", "read", "read_each"]
+__all__ = ["NotPlain", "PlainWriter", "Writer", "attributes_only", "may_set", "read", "read_each", "read_shared"]
 
 PROTOCOL = 5
 #: bytes after which a pickler is better made anew than emptied
@@ -109,7 +109,8 @@ class Writer(pickle.Pickler):
 class PlainWriter(pickle.Pickler):
     """Writes trees of Python's own containers and scalars, a third faster than MessagePack. Raises NotPlain for anything else.
 
-    Nothing is remembered: what stands in two places is written twice. So rows of a column share nothing when they are read.
+    Nothing is remembered but texts that are named: what else stands in two places is written twice. So rows of a column share nothing
+    that could be changed when they are read.
     """
 
     def __init__(self) -> None:
@@ -120,16 +121,19 @@ class PlainWriter(pickle.Pickler):
         super().__init__(self._buffer, PROTOCOL)
         self.fast = True
 
-    def write(self, thing: Any, head: bytes) -> bytes:
-        """As bytes behind `head`. Raises NotPlain, ValueError or RecursionError for what is nested too deeply or contains itself."""
+    def write(self, thing: Any, head: bytes, shared: Sequence[str] = ()) -> bytes:
+        """As bytes behind `head`. Raises NotPlain, ValueError or RecursionError for what is nested too deeply or contains itself.
+
+        `shared` are texts that are written once, before it, for `read_shared`; as objects, and not by what they say.
+        """
         try:
-            return self._write(thing, head)
+            return self._write(thing, head, shared)
         except (KeyError, ValueError, RecursionError):
             # Python counts how deep it is, and never counts a frozenset down again: from the 50th one on it looks for containers
             # that it has not noted. It begins to count anew where it is made anew.
             self._begin()
         try:
-            return self._write(thing, head)
+            return self._write(thing, head, shared)
         except KeyError:  # so many are in this one thing
             self._begin()
             raise NotPlain from None
@@ -137,13 +141,21 @@ class PlainWriter(pickle.Pickler):
             self._begin()
             raise
 
-    def _write(self, thing: Any, head: bytes) -> bytes:
+    def _write(self, thing: Any, head: bytes, shared: Sequence[str]) -> bytes:
         buffer = self._buffer
         buffer.write(head)  # here, for to put it before what is written would copy that
         try:
+            if shared:
+                # It looks up what it has remembered, whether or not it is to remember more.
+                self.fast = False
+                self.dump(shared)
+                self.fast = True
             self.dump(thing)
             return buffer.getvalue()
         finally:
+            self.fast = True
+            if shared:
+                self.clear_memo()
             buffer.seek(0)
             buffer.truncate()
 
@@ -157,6 +169,15 @@ def read(data: bytes | bytearray | memoryview, start: int = 0, owner: Any = None
     buffer = io.BytesIO(data)
     buffer.seek(start)
     return (_Reader(buffer) if owner is None else _StateReader(buffer, owner)).load()
+
+
+def read_shared(data: bytes | bytearray | memoryview, start: int = 0) -> Any:
+    """Return what a PlainWriter wrote behind texts that it shares, from the byte on where these begin. Raises FrameError."""
+    buffer = io.BytesIO(data)
+    buffer.seek(start)
+    reader = _Reader(buffer)
+    reader.load()
+    return reader.load()
 
 
 def read_each(data: bytes | bytearray | memoryview, start: int, count: int) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from esault.errors import TopologyError
-from esault.sources.json_decoder import decode
+from esault.payload.json_decoder import decode
 
 __all__ = ["deserializer", "told_bad"]
 

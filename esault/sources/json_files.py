@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from esault.errors import SourceError, TopologyError
-from esault.sources.json_decoder import quick_decoder
+from esault.payload.json_lines import decode_each
 from esault.sources.record_key import UnusableError, as_key, shown
 from esault.sources.text_files import TextFiles
 from esault.topology.context import Context
@@ -27,9 +26,6 @@ _decode = _decoder.decode
 #: what that calls, without its look for blanks around the object
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]
 
-#: stands between two lines that are read as one text; drawn anew in each process, so that no file has it
-_NUMBER = secrets.randbits(62)
-_BETWEEN = f",{_NUMBER},"
 _OBJECTS, _KEYS = frozenset({dict}), frozenset({str, int})
 
 
@@ -161,18 +157,10 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         key = self._key
         if callable(key):
             return None
-        text = f"[{_BETWEEN.join(lines)}]"
-        quick, end = quick_decoder(), len(text)
-        if quick is None and "\\u" in text:
+        values = decode_each(lines, halves=False)
+        if values is None or not _OBJECTS.issuperset(map(type, values)):
             return None
         try:
-            # An object that goes on over two lines has the number between them in it, and not behind it.
-            found, end = _scan(text, 0) if quick is None else (quick(text), end)
-            values, between = found[::2], found[1::2]
-            if end != len(text) or len(values) != len(lines) or between != [_NUMBER] * (len(lines) - 1):
-                return None
-            if not _OBJECTS.issuperset(map(type, values)):
-                return None
             keys = [name] * len(lines) if key is None else [value[key] for value in values]
         except Exception:  # what it is, and in which line, is found line by line
             return None

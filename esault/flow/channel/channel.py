@@ -23,6 +23,7 @@ from esault.messages.settings import Settings
 from esault.payload.codec import Codec, explain
 from esault.payload.column import PLAIN_TYPES
 from esault.payload.packed_rows import Rows
+from esault.payload.shared_texts import shared_texts
 from esault.routing.ring import check_key
 
 __all__ = ["MAX_BATCH_ROWS", "InChannel", "OutChannel"]
@@ -223,6 +224,7 @@ class OutChannel:
                         (b.root, b.id, b.input, tuple(b.keys), tuple(b.values), b.due, b.ids and tuple(b.ids))
                         for b in batches
                     ],
+                    shared_texts([(b.keys, b.values) for b in batches]),
                 )
             if packed is not None:
                 return packed

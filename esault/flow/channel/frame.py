@@ -5,7 +5,7 @@ descends from one root and is columnar: its rows are a sequence of keys and one 
 checked for shape before it is relied on; what cannot be read is a FrameError and never an action.
 
 DATA of nothing but Python's own containers and scalars has a form that is quicker: a head of fixed length, which begins as no
-MessagePack does, and all batches as one pickle behind it.
+MessagePack does, and all batches as one pickle behind it. Texts that stand in many rows are a pickle before that one.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ KINDS = {
 
 #: first of a frame whose batches are plain
 _PLAIN: Final = b"\xc1B"
+#: ... before which stand texts that they share
+_SHARED: Final = b"\xc1C"
 #: that, epoch, channel, seq, packed at
 _HEAD: Final = struct.Struct(">2sQQQd")
 
@@ -126,17 +128,27 @@ def batch_of(raw: Any) -> Batch:
 
 
 def encode_plain(
-    codec: Codec, epoch: int, channel: int, seq: int, at: float, batches: Sequence[tuple[Any, ...]]
+    codec: Codec,
+    epoch: int,
+    channel: int,
+    seq: int,
+    at: float,
+    batches: Sequence[tuple[Any, ...]],
+    shared: Sequence[str] = (),
 ) -> bytes | None:
-    """A frame of DATA whose batches have tuples for columns; None where a row is more than plain. Raises PayloadError."""
-    return codec.pack_plain(batches, _HEAD.pack(_PLAIN, epoch, channel, seq, at))
+    """A frame of DATA whose batches have tuples for columns; None where a row is more than plain. Raises PayloadError.
+
+    `shared` are texts that stand in many rows as one object.
+    """
+    form = _SHARED if shared else _PLAIN
+    return codec.pack_plain(batches, _HEAD.pack(form, epoch, channel, seq, at), shared)
 
 
 def _decode_plain(data: bytes | memoryview, codec: Codec) -> Frame:
     if len(data) < _HEAD.size:
         raise FrameError("a frame of plain batches has a head")
     form, epoch, channel, seq, at = _HEAD.unpack_from(data)
-    batches = codec.unpack_plain(data, _HEAD.size) if form == _PLAIN else None
+    batches = codec.unpack_plain(data, _HEAD.size, form == _SHARED) if form in (_PLAIN, _SHARED) else None
     if type(batches) is not list or not batches:
         raise FrameError("DATA is at least one batch")
     return Frame(DATA, epoch, channel, seq, (at, [batch_of(b) for b in batches]))

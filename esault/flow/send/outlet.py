@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.lineage import Lineage
 from esault.flow.operators.user_error import UserError, described
+from esault.flow.send.batch_functions import batch_function
 from esault.flow.send.fused_steps import fused_steps
 from esault.flow.send.route import Route
 from esault.flow.send.sink_writer import SinkWriter
@@ -67,6 +68,10 @@ class OutletRunner:
         self._pause, self._chance = pause, chance
         self._steps = outlet.steps
         self._fused = fused_steps(outlet.steps)
+        #: of steps that map, those that are known to do a whole batch quicker
+        self._batched = {
+            s.name: found for s in outlet.steps if s.kind == "map" and (found := batch_function(s.function))
+        }
         #: of steps where event time starts
         self._clocks = {step.name: clocks(step) for step in outlet.steps if step.kind == "timed"}
         for made in self._clocks.values():
@@ -160,7 +165,10 @@ class OutletRunner:
                 # Here, since a result may refuse to be true or false, as an array does.
                 return _where(tuple(map(function, values)), keys, values, ids)
             else:
-                results = tuple(map(function, values))
+                batched = self._batched.get(step.name)
+                results = None if batched is None else batched.results(values)
+                if results is None:
+                    results = tuple(map(function, values))
         except _STOPPING:
             raise
         except BaseException:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from esault.errors import SourceError, TopologyError
-from esault.sources import json_files
+from esault.payload import json_lines
 from esault.sources.json_files import JsonFiles
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
@@ -21,7 +21,7 @@ def inside_tmp_path(tmp_path, monkeypatch, request):
     """Each test reads by msgspec, and then as where that is not installed."""
     monkeypatch.chdir(tmp_path)
     if request.param == "python":
-        monkeypatch.setattr(json_files, "quick_decoder", lambda: None)
+        monkeypatch.setattr(json_lines, "quick_decoder", lambda: None)
     yield
     while SPOUTS:
         SPOUTS.pop().close()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from esault.sources import json_decoder
-from esault.sources.json_decoder import decode, quick_decoder
+from esault.payload import json_decoder
+from esault.payload.json_decoder import decode, quick_decoder
 
 
 def read(function, text):
