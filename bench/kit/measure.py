@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,10 +18,25 @@ from typing import Any, overload
 
 import psutil
 
-from bench.kit.memory import Memory
 from bench.workloads.loads import Load
 
-__all__ = ["LaunchError", "Run", "command", "in_turns", "launch", "missing", "ratio", "spread", "summary"]
+__all__ = [
+    "LaunchError",
+    "Memory",
+    "Run",
+    "command",
+    "in_turns",
+    "launch",
+    "missing",
+    "pss",
+    "ratio",
+    "spread",
+    "summary",
+]
+
+#: seconds between two samples; a process stands still for milliseconds while its pages are counted
+EVERY = 0.2
+
 
 ROOT = Path(__file__).parents[2]
 #: of a summary
@@ -176,3 +192,41 @@ def ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
     pairs = zip(ours, theirs) if len(ours) == len(theirs) else itertools.product(ours, theirs)
     turns = [a / b for a, b in pairs]
     return {"median": statistics.median(ours) / statistics.median(theirs), "least": min(turns), "most": max(turns)}
+
+
+def pss(pid: int) -> int:
+    """Bytes of a process and all its descendants, what they share counted once; 0 when it is gone."""
+    total = 0
+    try:
+        tree = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return 0
+    for process in tree:
+        try:
+            total += process.memory_full_info().pss
+        except psutil.Error:
+            continue
+    return total
+
+
+class Memory(threading.Thread):
+    """Samples until it is stopped; `most` is the largest sample, bytes."""
+
+    def __init__(self, pid: int) -> None:
+        """Starts at once."""
+        super().__init__(daemon=True)
+        self.most = 0
+        self._pid = pid
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """The thread."""
+        while not self._over.wait(EVERY):
+            self.most = max(self.most, pss(self._pid))
+
+    def stop(self) -> int:
+        """The largest sample, bytes."""
+        self._over.set()
+        self.join()
+        return self.most

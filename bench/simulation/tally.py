@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench.simulation.linear import Operation, explained
 from bench.simulation.outside import Broken
 from esault import Bolt, Sink, by_key
 from esault.errors import UsageError
@@ -17,7 +17,8 @@ from esault.errors import UsageError
 if TYPE_CHECKING:
     from bench.simulation.simulation import Simulation
 
-__all__ = ["NAME", "Asked", "Tally", "tallied"]
+__all__ = ["NAME", "Asked", "Operation", "Tally", "explained", "tallied"]
+
 
 NAME = "tally"
 
@@ -119,3 +120,48 @@ class Asked:
                         f"the answers for {key} are not linearizable, from {self._first[key]} on: {sorted(happened)}"
                     )
         self._happened.clear()
+
+
+class Operation(NamedTuple):
+    """A write of a value, or a read that was answered with one."""
+
+    invoked: float
+    returned: float
+    writes: bool
+    value: Any
+
+
+def explained(history: Sequence[Operation], initial: Any) -> bool:
+    """Return whether some order of the operations explains all values that were read, from this value on: whether they are linearizable.
+
+    Wing and Gong's search with Lowe's memory of what was tried: an operation may be the next one if no other one that is left had returned
+    before it was invoked; each must take effect between its invocation and its response.
+    """
+    operations = sorted(history)
+    count = len(operations)
+    #: (all before this one are done, those behind it that are done, the value): nothing came of it, or it is yet to be tried
+    tried: set[tuple[int, frozenset[int], Any]] = set()
+    stack: list[tuple[int, frozenset[int], Any]] = [(0, frozenset(), initial)]
+    while stack:
+        first, done, value = here = stack.pop()
+        if here in tried:
+            continue
+        tried.add(here)
+        if first == count:
+            return True
+        until = operations[first].returned
+        for i in range(first, count):
+            each = operations[i]
+            if each.invoked > until:
+                break
+            if i in done:
+                continue
+            until = min(until, each.returned)
+            if not each.writes and each.value != value:
+                continue
+            after, rest = first, done | {i}
+            while after in rest:
+                rest = rest - {after}
+                after += 1
+            stack.append((after, rest, each.value if each.writes else value))
+    return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from esault.api.log_level import at_level
 from esault.elasticity.budget import Budget
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import UsageError
@@ -20,7 +21,14 @@ from esault.runtime.session.run import execute, with_checkpoints
 from esault.topology.builder import Topology
 from esault.topology.locate import loading, locate_function
 
-__all__ = ["run"]
+__all__ = ["LEVELS", "at_level", "run"]
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_lock = threading.Lock()
+#: what the runs of now have asked for
+_asked: list[int] = []
+#: the root logger's own level, while there are some
+_own = logging.WARNING
 
 
 def run(
@@ -176,3 +184,29 @@ def _shown(
         web_ui(measured, None if ui is None else str(ui), ui_control, ui_tls) as shown,
     ):
         yield shown
+
+
+@contextmanager
+def at_level(level: str | None) -> Iterator[None]:
+    """Have the root logger log at `level`, as processes that are forked meanwhile do; None: as it is.
+
+    Of several at once the one holds that says most. The last one that ends gives the logger its own level back. Raises UsageError.
+    """
+    if level is None:
+        yield
+        return
+    if level not in LEVELS:
+        raise UsageError(f"log_level={level!r}: it is one of {', '.join(LEVELS)}")
+    number = LEVELS[level]
+    global _own
+    with _lock:
+        if not _asked:
+            _own = logging.root.level
+        _asked.append(number)
+        logging.root.setLevel(min(_asked))
+    try:
+        yield
+    finally:
+        with _lock:
+            _asked.remove(number)
+            logging.root.setLevel(min(_asked, default=_own))

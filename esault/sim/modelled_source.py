@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 
 from esault.errors import UsageError
 from esault.routing.table import OutputTable
 from esault.sim.model import Source
-from esault.sim.random_counts import arrivals
 from esault.sim.station import Parcel
 from esault.topology.plan import UnitPlan
 
-__all__ = ["ModelledSource"]
+__all__ = ["ModelledSource", "arrivals"]
+
+#: mean from which a normal number is as good
+MANY = 40.0
 
 
 class ModelledSource:
@@ -81,3 +84,17 @@ class ModelledSource:
         if self.due:
             self.backpressured += length
         return out
+
+
+def arrivals(order: random.Random, mean: float, burst: float) -> float:
+    """Return the number of arrivals where `mean` are expected, in bursts of so many at random times; exactly `mean` where burst is 0."""
+    if burst <= 0 or mean <= 0:
+        return max(0.0, mean)
+    expected = mean / burst
+    if expected > MANY:
+        return max(0.0, order.gauss(expected, math.sqrt(expected))) * burst
+    limit, count, product = math.exp(-expected), 0, order.random()
+    while product > limit:
+        count += 1
+        product *= order.random()
+    return count * burst

@@ -40,11 +40,10 @@ from esault.state.place import Place
 from esault.state.spool import spooled
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
-from esault.testing.local_dead_letters import LocalDeadLetters
-from esault.testing.local_plans import LocalPlans
+from esault.testing.local_plans import LocalPlans, LocalSinks
 from esault.testing.local_process import LocalAcker, LocalProber, LocalSubUnit
-from esault.testing.local_sinks import LocalSinks
 from esault.testing.manual_clock import ManualClock
+from esault.testing.memory_connectors import LocalDeadLetters
 from esault.testing.memory_state_store import MemoryStateStore
 from esault.testing.memory_wire import MemoryWire
 from esault.topology.builder import Topology, plan_maker

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from esault.payload.undone import Undone
+from esault.state.dead_letter_file import DeadLetterFile
 from esault.topology.plan import Outlet, SinkPlan, UnitPlan
 from esault.topology.sink import Sink
 from esault.topology.spout import EndOfStream, Spout
 
-__all__ = ["CollectingSink", "DeadLetterList", "GivenRows", "collecting", "given"]
+__all__ = ["CollectingSink", "DeadLetterList", "GivenRows", "LocalDeadLetters", "collecting", "given"]
 
 
 class GivenRows(Spout[Any, Any]):
@@ -108,3 +110,31 @@ class DeadLetterList:
 
     def sync(self) -> None:
         """Memory is as durable as it gets."""
+
+
+class LocalDeadLetters:
+    """The dead letters of all sub-units: in memory, or in files if the sinks of the run are the `real` ones."""
+
+    def __init__(self, real: bool) -> None:
+        self._one = None if real else DeadLetterList()
+        self._files: dict[tuple[str | None, int], DeadLetterFile] = {}
+        weakref.finalize(self, _close, self._files)
+
+    def of(self, incarnation: int) -> Callable[[str | None], Any]:
+        """Return what gives a sub-unit the place of its dead letters, by their path."""
+
+        def at(path: str | None) -> Any:
+            place = path, incarnation
+            return self._one or self._files.setdefault(place, DeadLetterFile(*place))
+
+        return at
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Those in memory."""
+        return [] if self._one is None else list(self._one.records)
+
+
+def _close(files: dict[tuple[str | None, int], DeadLetterFile]) -> None:
+    for each in files.values():
+        each.close()

@@ -5,22 +5,32 @@ It is one module of over 300 lines: bolts, spouts and sinks are looked at by the
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from array import array
 from collections import deque
-from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, MutableSequence, MutableSet
+from types import CodeType
 from typing import Any, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt, takes_columns
-from esault.topology.emits import check_emits
 from esault.topology.function import accepts, is_async, is_generator
-from esault.topology.returns import returned_instead_of_emitted
+from esault.topology.method_code import codes_of_methods, of_itself
 from esault.topology.sink import Sink
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout
 
-__all__ = ["examine_bolt_class", "examine_sink", "examine_spout", "is_asynchronous"]
+__all__ = [
+    "check_emits",
+    "examine_bolt_class",
+    "examine_sink",
+    "examine_spout",
+    "is_asynchronous",
+    "returned_instead_of_emitted",
+]
+
 
 T = TypeVar("T")
 
@@ -314,3 +324,71 @@ def _examine_slots(cls: type, unit: str) -> None:
                 f"unit {unit!r}: {base.__name__} has __slots__, whose attributes would not move with their key; "
                 "leave __slots__ out, or define __getstate__ and __setstate__"
             )
+
+
+def check_emits(cls: type, unit: str, base: type) -> None:
+    """Refuse uses of what the other kind of bolt emits by. Raises TopologyError."""
+    remedies = {"emit": "self.emit_batch([(key, value)]), best with all rows of a batch at once"}
+    if base is Bolt:
+        remedies = dict.fromkeys(("emit_batch", "emit_columns"), "self.emit(key, value) for each")
+    found = [
+        (name, what, where)
+        for where, code in codes_of_methods(cls, (), (Bolt, BatchBolt, object))
+        if not remedies.keys().isdisjoint(code.co_names)  # to go through its steps takes a hundred times as long
+        for what, name in of_itself(code)
+        if name in remedies and not hasattr(cls, name)
+    ]
+    made = {name for name, what, _ in found if what == "STORE_ATTR"}
+    for name, _, where in found:
+        if name not in made:
+            raise TopologyError(
+                f"unit {unit!r}: {where} uses self.{name}, which a {base.__name__} has not; write {remedies[name]}"
+            )
+
+
+def returned_instead_of_emitted(hook: Any, classes: Iterable[type]) -> str | None:
+    """The text of a value that `hook` returns although none of these classes emits anything; None: nothing of the kind.
+
+    A call passes, for what it does may be the purpose (`return client.send(value)`), as does what has no source to read.
+    """
+    if any("emit" in name for cls in classes for name in _names(cls)):
+        return None
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(hook))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return None
+    if not isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef)) or tree.name != hook.__name__:
+        return None  # a lambda, or the file is not what it was when it was imported
+    for value in _returned(tree.body):
+        if isinstance(value, (ast.Constant, ast.Call, ast.Await)):
+            continue  # `return None`, `return True`: a way out
+        # `return self.count` may serve a class of the user's own; a tuple, or a list of them, can only be meant for the engine.
+        of_self = any(isinstance(node, ast.Name) and node.id == "self" for node in ast.walk(value))
+        if isinstance(value, (ast.Tuple, ast.List)) or not of_self:
+            return ast.unparse(value)
+    return None
+
+
+def _returned(body: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """The values of a function's own `return` statements, not of those of functions within it."""
+    for node in body:
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _returned(ast.iter_child_nodes(node))
+
+
+def _names(cls: type) -> Iterator[str]:
+    """The names that the class's functions use, with those of functions within them."""
+    for thing in vars(cls).values():
+        function = inspect.unwrap(getattr(thing, "__func__", thing)) if callable(thing) else thing
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType):
+            yield from _code_names(code)
+
+
+def _code_names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code_names(constant)

@@ -21,7 +21,7 @@ from esault.spark.compact import compact
 from esault.spark.jobs import Rules
 from esault.spark.pipeline import Pipeline
 from esault.spark.tables.declared import Tables
-from esault.spark.tables.steps import steps_of
+from esault.spark.tables.runs import steps_of
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 

@@ -17,7 +17,7 @@ from esault.sinks.landing import parts, table_log
 from esault.sinks.spark_table import SparkTable
 from esault.spark.pipeline import Pipeline
 from esault.spark.tables.declared import Tables
-from esault.spark.tables.steps import steps_of
+from esault.spark.tables.runs import steps_of
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 from esault.connectors.kafka.client import Watch, check_topics, libraries, settings
 from esault.connectors.kafka.dead_letters import DeadLetters
-from esault.connectors.kafka.deserializers import deserializer
 from esault.connectors.kafka.partition import Begin, Partition, Reading
 from esault.errors import SourceError, TopologyError
+from esault.sources import deserializers
 from esault.topology.arguments import check_seconds
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
 
-__all__ = ["KafkaSource"]
+__all__ = ["Deserializer", "KafkaSource", "deserializer"]
 
+_WHO = "KafkaSource"
 #: without the first a partition that had been read to its end gives a third of the messages a second
 _SET = {"fetch.queue.backoff.ms": 1, "isolation.level": "read_committed"}
 #: not for users to change: offsets are the engine's
@@ -212,3 +213,39 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise TopologyError(f"KafkaSource: topics={pattern!r} is no pattern: {error}; correct it") from None
+
+
+class Deserializer:
+    """A deserializer as the user wrote it. What is None stays so.
+
+    "json", "text", "bytes"; a function from bytes; or an object with `deserializer(topic, field)`, as those of `esault.formats`.
+    """
+
+    def __init__(self, wanted: Any) -> None:
+        self._wanted = wanted
+
+    def check(self) -> None:
+        """Raise SourceError where what it needs is not there, such as a schema registry."""
+        if hasattr(self._wanted, "deserializer"):
+            self._wanted.check(_WHO, SourceError)
+            self._wanted.close()
+
+    def close(self) -> None:
+        """Let go of what it needs; readers have been closed."""
+        if hasattr(self._wanted, "deserializer"):
+            self._wanted.close()
+
+    def of(self, topic: str, field: str) -> Callable[[bytes], Any]:
+        """Return the function for the keys or the values of a topic."""
+        made = getattr(self._wanted, "deserializer", None)
+        if made is not None:
+            function: Callable[[bytes], Any] = made(topic, field)
+            return function
+        return self._wanted  # type: ignore[no-any-return]
+
+
+def deserializer(option: str, wanted: Any) -> Deserializer:
+    """Return what `wanted` names. Raises TopologyError."""
+    if hasattr(wanted, "deserializer"):
+        return Deserializer(wanted)
+    return Deserializer(deserializers.deserializer(_WHO, option, wanted, "a format of esault.formats, "))

@@ -10,8 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from esault.control.placement.placement import Cluster
-from esault.control.report.budget import spent
-from esault.control.report.objectives import reported, standing
+from esault.control.report.objectives import reported, standing, sub_unit_seconds
 from esault.control.report.unit_counts import counted
 from esault.control.report.unit_graph import EdgeSnapshot, SubUnitSnapshot, edges, sinks, sub_units
 from esault.control.run.driver import Driver
@@ -23,6 +22,7 @@ from esault.histogram import Histogram
 from esault.messages.delivery import Delivery
 from esault.messages.user_metrics import MetricReading, shown
 from esault.report import (
+    BudgetSpent,
     Change,
     Checkpoints,
     Decision,
@@ -38,6 +38,7 @@ from esault.report import (
 from esault.value_class import value_class
 
 __all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
+
 
 #: units of which it is told why nothing is done to them, in a live view
 MOST_STANDING = 4
@@ -413,3 +414,16 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
         counts=values(RunCounts, counts),
         **details,
     )
+
+
+def spent(driver: Driver, seconds: float, until: float) -> BudgetSpent | None:
+    """Return what the run has held in these seconds; None without a budget."""
+    budget, cluster = driver.places.budget, driver.resources
+    if budget.sub_units:
+        mean = sub_unit_seconds(driver, until) / seconds if seconds > 0 else 0.0
+        return BudgetSpent(str(budget), budget.sub_units, float(driver.places.most_held), mean)
+    if budget.hourly and isinstance(cluster, Cluster):
+        cost, hours = sum(each.cost for each in cluster.costs.values()), cluster.charged_seconds / 3600
+        mean = cost / hours if hours else 0.0
+        return BudgetSpent(str(budget), budget.hourly, cluster.most_hourly, mean, cost, budget.hourly * hours)
+    return None

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from types import MappingProxyType
 from typing import Any
 
-from esault.errors import PayloadError
+from esault.errors import PayloadError, TopologyError
 from esault.flow.channel.array_batch import ArrayBatch, Numbers
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.refused_key import no_key, refused_keys
+from esault.flow.operators.user_error import UserError, described
 from esault.flow.send.unprocessed import UnprocessedRows
 from esault.payload.column import PLAIN_TYPES, has_null
 from esault.routing.many_keys import are_keys
@@ -23,7 +25,8 @@ from esault.routing.ring import is_ambiguous, position
 from esault.routing.table import OutputTable
 from esault.topology.plan import Edge
 
-__all__ = ["KeyRoute", "Route"]
+__all__ = ["BroadcastRoute", "KeyRoute", "OwnRoute", "Route"]
+
 
 #: channels of a route; with more than these, a root reaches but some of them
 MANY = 100
@@ -205,3 +208,63 @@ class KeyRoute(Route):
             if part_keys:
                 named = part_ids[number] if part_ids is not None else None
                 channels[number].add(lineage, self._input, part_keys, part_values, named, now)
+
+
+class BroadcastRoute(Route):
+    """`broadcast` and `single`: every sub-unit there is."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        for channel in self._channels:
+            channel.add(lineage, self._input, keys, values, ids, now)
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        self._send(range(len(self._channels)), lineage, batch, ids, now)
+
+
+class OwnRoute(Route):
+    """A grouping of the user's own: asked row by row."""
+
+    def push(
+        self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
+    ) -> None:
+        for channel, chosen_rows in zip(self._channels, self._choose(keys, values)):
+            if chosen_rows:
+                channel.add(
+                    lineage,
+                    self._input,
+                    [keys[i] for i in chosen_rows],
+                    [values[i] for i in chosen_rows],
+                    [ids[i] for i in chosen_rows] if ids is not None else None,
+                    now,
+                )
+
+    def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
+        for number, chosen in enumerate(self._choose(*batch.rows)):
+            if chosen:
+                part, part_ids = batch.picked(chosen, ids)
+                self._send((number,), lineage, part, part_ids, now)
+
+    def _choose(self, keys: Sequence[Any], values: Sequence[Any]) -> list[list[int]]:
+        """Places of the rows for each channel."""
+        channels = self._channels
+        count, choose = len(channels), self._edge.grouping.choose
+        rows: list[list[int]] = [[] for _ in channels]
+        for i, (key, value) in enumerate(zip(keys, values)):
+            try:
+                chosen = choose(key, value, count)
+                numbers = tuple(chosen) if isinstance(chosen, Iterable) else (chosen,)
+            except Exception as error:
+                raise UserError(
+                    f"unit {self._unit!r}, {self._edge.grouping!r}.choose on the way to {self._edge.target!r}, key {key!r}: "
+                    f"{described(error)}"
+                ) from error
+            for number in numbers:
+                if not hasattr(number, "__index__") or not 0 <= index(number) < count:  # numpy's whole numbers are some
+                    raise TopologyError(
+                        f"unit {self._unit!r}: {self._edge.grouping!r}.choose gave {number!r} for key {key!r}; it must give "
+                        f"a number from 0 to {count - 1}, or several of them"
+                    )
+                rows[index(number)].append(i)
+        return rows

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from esault.flow.send.broadcast_route import BroadcastRoute
-from esault.flow.send.own_route import OwnRoute
 from esault.flow.send.partial_key_route import PartialKeyRoute
-from esault.flow.send.route import KeyRoute, Route
+from esault.flow.send.route import BroadcastRoute, KeyRoute, OwnRoute, Route
 from esault.flow.send.shuffle_route import RowShuffleRoute, ShuffleRoute
 from esault.flow.send.split_key_route import SplitKeyRoute
 from esault.topology.grouping import Broadcast, ByKey, Grouping, PartialKey, Shuffle, Single, SplitKey

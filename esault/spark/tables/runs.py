@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esault.errors import EsaultError, UsageError
+from esault.sinks.landing import table_log
+from esault.sinks.landing.schema import Schema
 from esault.spark.failure import failures
 from esault.spark.jobs import Busy, NotLanded, Outcome, Rules, Watcher
 from esault.spark.pipeline import Pipeline
@@ -15,13 +17,18 @@ from esault.spark.results import Results
 from esault.spark.session import require_pyspark
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import ExpectationFailed
-from esault.spark.tables.graph import Node, drawn, mermaid, nodes
+from esault.spark.tables.graph import Node, drawn, mermaid, nodes, ordered
 from esault.spark.tables.history import History, history_of, quality_of
 from esault.spark.tables.lineage import Lineage
-from esault.spark.tables.step import Updated
-from esault.spark.tables.steps import checked, steps_of
+from esault.spark.tables.step import TableStep, Updated
 
-__all__ = ["Runs"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["Runs", "checked", "steps_of"]
+
 
 #: seconds before the first time that a run is tried again; twice as long each time
 _FIRST_WAIT = 1.0
@@ -152,3 +159,23 @@ class Runs:
     def quality(self) -> ReportTable:
         """The findings of expectations, over all runs."""
         return quality_of(self.pipeline.into)
+
+
+def steps_of(tables: Tables, into: str) -> list[TableStep]:
+    """A step for each table that has rows of its own; they write into `into`/tables. UsageError for what cannot be."""
+    into = os.path.abspath(into)
+    declared = {one.name: one for one in ordered(tables)}
+    folders = {name: os.path.join(into, "clean", name) for name in tables.sources}
+    folders |= {name: os.path.join(into, "tables", name) for name, one in declared.items() if one.stored}
+    return [TableStep(name, declared, folders, into) for name, one in declared.items() if one.stored]
+
+
+def checked(spark: SparkSession, steps: list[TableStep], landed: Mapping[str, str]) -> dict[str, Schema]:
+    """The columns that each table would have: all functions are called on tables without rows, and nothing is written.
+
+    `landed`: folders of the landed tables. UsageError for what cannot be, such as a column that is not there.
+    """
+    schemas: dict[str, Schema] = {name: table_log(folder).state.schema for name, folder in landed.items()}
+    for step in steps:
+        schemas[step.table_name] = step.check(spark, schemas)
+    return schemas

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from esault import Bolt, Topology, by_key, run
-from esault.api.log_level import at_level
+from esault.api.run import at_level
 from esault.errors import UsageError
 from esault.sources import Items
 

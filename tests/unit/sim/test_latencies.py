@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.sim.latencies import LEAST, Latencies
-from esault.sim.random_counts import arrivals
+from esault.sim.modelled_source import arrivals
 
 AMOUNTS = st.lists(st.tuples(st.floats(0, 9), st.floats(0, 100), st.floats(0.1, 50)), min_size=1, max_size=20)
 

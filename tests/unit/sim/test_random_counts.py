@@ -7,7 +7,7 @@ from statistics import fmean, pvariance
 
 import pytest
 
-from esault.sim.random_counts import arrivals
+from esault.sim.modelled_source import arrivals
 
 
 @pytest.mark.parametrize("mean", [0.5, 5.0, 39.0, 41.0, 400.0])

@@ -10,7 +10,7 @@ import pytest
 from esault.errors import UsageError
 from esault.spark.pipeline import Pipeline
 from esault.spark.tables.declared import Tables
-from esault.spark.tables.steps import steps_of
+from esault.spark.tables.runs import steps_of
 
 
 @pytest.mark.parametrize(

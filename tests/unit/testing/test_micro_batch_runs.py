@@ -8,7 +8,7 @@ from typing import Any
 import depth
 import pytest
 
-from bench.policies.orientstream.timestamp_map import TimestampMap
+from bench.policies.orientstream.exact import TimestampMap
 from esault import Bolt, Sink, Topology, by_key
 from esault.errors import UsageError
 from esault.messages.settings import Settings

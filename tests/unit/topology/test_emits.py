@@ -6,7 +6,7 @@ import pytest
 
 from esault import BatchBolt, Bolt
 from esault.errors import TopologyError
-from esault.topology.emits import check_emits
+from esault.topology.examine import check_emits
 
 
 class Plain(Bolt):

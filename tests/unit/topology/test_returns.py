@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.topology.returns import returned_instead_of_emitted
+from esault.topology.examine import returned_instead_of_emitted
 
 
 class Pair:

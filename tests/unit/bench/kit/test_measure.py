@@ -121,7 +121,7 @@ def test_a_run_that_fails_shows_what_it_said(tmp_path, monkeypatch):
 def test_memory_is_that_of_a_process_and_its_descendants():
     import os
 
-    from bench.kit.memory import pss
+    from bench.kit.measure import pss
 
     assert pss(os.getpid()) > 2**20
     assert pss(2**30) == 0

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bench.simulation.linear import Operation, explained
+from bench.simulation.tally import Operation, explained
 
 
 def write(at, value, until=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.connectors.kafka.deserializers import deserializer
+from esault.connectors.kafka.source import deserializer
 from esault.errors import TopologyError
 
 

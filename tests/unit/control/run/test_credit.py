@@ -8,7 +8,7 @@ import pytest
 from counting_plan import Lines, Pass
 
 from esault import Topology, by_key, shuffle
-from esault.control.run.credit import filling, widest
+from esault.control.run.ack_routing_updates import filling, widest
 
 
 def bolt(width, concurrency=None):

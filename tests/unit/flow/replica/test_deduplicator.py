@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from esault.flow.replica.deduplicator import Deduplicator
+from esault.flow.replica.merger import Deduplicator
 
 
 def test_the_first_copy_of_a_row_is_taken_and_the_others_are_not():

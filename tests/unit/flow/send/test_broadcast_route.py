@@ -7,7 +7,7 @@ import pytest
 
 from esault import broadcast, single
 from esault.flow.channel.array_batch import ArrayBatch
-from esault.flow.send.broadcast_route import BroadcastRoute
+from esault.flow.send.route import BroadcastRoute
 from esault.flow.send.route_factory import route
 from esault.payload.codec import Codec
 from esault.payload.column import plain

@@ -11,7 +11,7 @@ from esault import Grouping
 from esault.errors import TopologyError
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.operators.user_error import UserError
-from esault.flow.send.own_route import OwnRoute
+from esault.flow.send.route import OwnRoute
 from esault.flow.send.route_factory import route
 from esault.routing.table import OutputTable
 from esault.topology.plan import Edge

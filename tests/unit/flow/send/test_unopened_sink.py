@@ -8,8 +8,7 @@ import pytest
 
 from esault import Sink
 from esault.flow.operators.user_error import ConnectorError
-from esault.flow.send.recommit import commit_for_run, forget_staged
-from esault.flow.send.unopened_sink import UnopenedSink
+from esault.flow.send.recommit import UnopenedSink, commit_for_run, forget_staged
 from esault.topology.context import Context
 from esault.topology.plan import SinkPlan
 

@@ -15,9 +15,8 @@ from esault.sinks import Collect, JsonLines
 from esault.sources import Directory, Items, MicroBatches
 from esault.spark.engine.adapted import adapted, notices
 from esault.spark.engine.landing import last_sinks, sinks_remain
-from esault.spark.engine.layout import Layout, lay_out, partition_of
+from esault.spark.engine.layout import Layout, lay_out, partition_of, stateless
 from esault.spark.engine.refusals import check_options, check_topology, refusals
-from esault.spark.engine.statefulness import stateless
 from esault.topology.locate import locate
 from esault.windows import Idle, TumblingWindow
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esault.ui.web.windows_seen import Windows
+from esault.ui.web.other_runs import Windows
 
 
 class Told:

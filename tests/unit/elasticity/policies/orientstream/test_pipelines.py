@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.policies.orientstream.timestamp_map import TimestampMap
+from bench.policies.orientstream.exact import TimestampMap
 from esault import UsageError
 from esault.elasticity.policies.orientstream.configuration import (
     Configuration,

@@ -10,10 +10,9 @@ import pytest
 
 from esault import UsageError
 from esault.elasticity.action import Advise, Rescale
-from esault.elasticity.policies.orientstream.candidates import FULL, by_capacity, candidates
 from esault.elasticity.policies.orientstream.configuration import Configuration
 from esault.elasticity.policies.orientstream.features import Remembered, UnitState, WindowState, window_state
-from esault.elasticity.policies.orientstream.policy import OrientStream
+from esault.elasticity.policies.orientstream.policy import FULL, OrientStream, by_capacity, candidates
 from esault.elasticity.policy import make, parameters
 from esault.elasticity.view import RunView, Sample, UnitView, UnitWindow
 from esault.messages.probe import HostUsage
