@@ -11,6 +11,9 @@ from esault.sources.line_tally import LineTally
 
 __all__ = ["BadLine", "Block", "LineCutter"]
 
+#: bytes of a line, on the average of a piece, from which each is decoded by itself: to decode all at once copies each twice more
+LONG = 1024
+
 
 @dataclass(frozen=True)
 class BadLine:
@@ -87,6 +90,8 @@ class LineCutter:
         self._codec = form.codec
         self._wholesale = form.wholesale
         self._marked = form.has_mark
+        #: the lines of the last piece were long
+        self.long = False
 
     @property
     def pending(self) -> int:
@@ -123,7 +128,9 @@ class LineCutter:
             raws = [bytes(self._held), *data[first + 1 : cut].split(b"\n")[:-1]]
             block = self._one_by_one(raws, [self._size, *map(len, raws[1:])], start)
         else:
-            block = self._cut(bytes(self._held) + data[:cut] if held else data[:cut], start)
+            found = self._cut_long(data, cut, start) if self.long or first >= LONG else None
+            block = found or self._cut(bytes(self._held) + data[:cut] if held else data[:cut], start)
+        self.long = held + cut >= LONG * len(block.lines)
         self._held.clear()
         self._size = 0
         self._start = start + held + cut
@@ -161,6 +168,27 @@ class LineCutter:
         if self._marked and start == 0:
             lines[0] = lines[0].removeprefix("\ufeff")
         return Block(lines, start, raws)
+
+    def _cut_long(self, data: bytes, cut: int, start: int) -> Block | None:
+        """As `_cut`, with each line decoded from where it stands; None where there may be something odd in one."""
+        size = self._size + cut
+        if not self._wholesale or (self._marked and start == 0) or size > self.form.max_line:
+            return None
+        if any(odd in part for odd in (b"\0", b"\r") for part in (self._held, data)):
+            return None
+        view, at, raws = memoryview(data), 0, []
+        while at < cut:
+            end = data.index(b"\n", at)
+            raws.append(view[at:end])
+            at = end + 1
+        if self._size:
+            raws[0] = memoryview(bytes(self._held) + raws[0])
+        codec, handler = self._codec, self.form.handler
+        try:
+            lines = [str(raw, codec, handler) for raw in raws]
+        except UnicodeDecodeError:
+            return None
+        return Block(lines, start, None if sum(map(len, lines)) + len(lines) == size else raws)
 
     def _decoded(self, body: bytes) -> str | None:
         """The text of whole lines; None where there may be something odd in it, or in the length of a line."""

@@ -23,6 +23,8 @@ __all__ = ["LineFile"]
 
 #: bytes read at once; a block of 256 kB is cut faster than one of 1 MB, which the processor's cache does not hold
 CHUNK = 256 * 1024
+#: ... where lines are long: a batch is of one chunk, and costs the same however few lines it has
+LONG_CHUNK = 512 * 1024
 
 
 class _PlainFile:
@@ -162,10 +164,11 @@ class LineFile:
             if self._ahead:
                 self._ahead -= len(self._read(min(self._ahead, CHUNK))) or self._fail_short(self._ahead)
                 return True
-        data = self._read(CHUNK)
+        size = LONG_CHUNK if self._cutter.long and type(self._raw) is _PlainFile else CHUNK
+        data = self._read(size)
         if data:
             self._block, self._taken = self._cutter.feed(data), 0
-            self._short = len(data) < CHUNK
+            self._short = len(data) < size
         return bool(data)
 
     def over(self, size: int) -> bool:

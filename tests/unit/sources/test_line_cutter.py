@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from esault.sources import line_cutter
 from esault.sources.line_cutter import LineCutter
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
@@ -156,6 +157,39 @@ def test_lines_do_not_depend_on_how_the_bytes_came(data, cuts, errors, on_long_l
             assert [line for line, _ in found] == [p.decode(encoding, errors) for p in alone]
     else:
         assert bad.start == whole_bad.start
+
+
+@given(
+    data=CONTENT,
+    cuts=st.lists(st.integers(0, 60), max_size=6),
+    errors=st.sampled_from(["strict", "replace", "ignore", "skip"]),
+    on_long_line=st.sampled_from(["fail", "skip", "truncate"]),
+    max_line=st.sampled_from([3, 1000]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "shift_jis", "ascii"]),
+)
+@example(b"abc\nd\n", [2], "strict", "fail", 1000, "utf-8")
+@example("ab\nä\nc\n".encode(), [1, 4], "strict", "fail", 1000, "utf-8")
+@example(b"a\r\n\0\n", [1, 2], "replace", "fail", 1000, "utf-8")
+def test_lines_that_are_cut_as_long_ones_are_the_same(data, cuts, errors, on_long_line, max_line, encoding):
+    form = {"errors": errors, "on_long_line": on_long_line, "max_line": max_line, "encoding": encoding}
+    places = [0, *sorted(min(c, len(data)) for c in cuts), len(data)]
+    pieces = [data[a:b] for a, b in itertools.pairwise(places)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_cutter, "LONG", 1 << 30)  # none is
+        short = cut(pieces, **form)
+        patch.setattr(line_cutter, "LONG", 0)  # all are
+        assert cut(pieces, **form) == short
+
+
+def test_long_lines_are_decoded_from_where_they_stand():
+    long, short = "x" * 2000 + "\n", "y\n" * 50
+    cutter = LineCutter(LineFormat(), LineTally(), "text")
+    whole = []
+    cutter._cut = lambda body, start, cut=cutter._cut: whole.append(len(body)) or cut(body, start)
+    for piece in (long * 3, long * 2 + short, long, short, short):
+        cutter.feed(piece.encode())
+    # Whether lines are long is told by those before them, or by the first: of the short ones the first piece is cut line by line.
+    assert whole == [len(short)]
 
 
 @given(
