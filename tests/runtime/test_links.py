@@ -78,6 +78,21 @@ def test_a_large_frame_is_taken_at_once_and_goes_on_by_itself(inlet, wire):
     assert _read(inlet, 1) == [b"next"]
 
 
+def test_a_link_of_large_frames_holds_a_whole_one(inlet, wire):
+    link = wire.link(inlet.endpoint)
+    frame = random.Random(2).randbytes(300 << 10)
+    with open("/proc/sys/net/core/wmem_max") as file:
+        most = int(file.read())
+    room = lambda: link._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    before = room()
+    assert link.send(frame)
+    assert _read(inlet, 1, wire) == [frame]
+    assert room() == max(before, 2 * min(most, len(frame)))
+    assert link.send(bytes(8 << 20))
+    assert [len(each) for each in _read(inlet, 1, wire)] == [8 << 20]
+    assert room() <= 2 << 20
+
+
 def test_frames_come_byte_by_byte(inlet):
     sent = [b"", b"a", b"bc" * 300]
     with socket.socket(socket.AF_UNIX) as slow:
@@ -180,12 +195,38 @@ def test_data_is_left_alone_while_it_must_wait(tmp_path, wire):
     assert express.send(b"express")
     inlets.wait(5, False)
     got = []
-    assert inlets.express.read(lambda frame: got.append(bytes(frame)))  # accepts
+    take = lambda frame: got.append(bytes(frame))
+    inlets.read(take, False)  # accepts
+    assert got == [b"express"]
     inlets.wait(5, True)
-    assert inlets.data.read(lambda frame: got.append(bytes(frame)))
+    inlets.read(take, False)  # the inbox has become full meanwhile
+    assert got == [b"express"]
+    inlets.read(take, True)
     assert got == [b"express", b"data"]
     inlets.close()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 5.0])
+def test_what_came_is_read_however_long_was_waited_before(tmp_path, wire, seconds):
+    inlets, other = Inlets(str(tmp_path), 3), Inlets(str(tmp_path), 4)
+    inlets.watch(other.express.fileno())
+    data, express = wire.link(inlets.data.endpoint), wire.link(inlets.express.endpoint)
+    got = []
+    take = lambda frame: got.append(bytes(frame))
+    inlets.read(take, True)  # accepts
+    for number, quiet in enumerate((0.001, 0.03)):
+        assert not inlets.wait(quiet, True)  # which finds nothing, and says nothing of what comes now
+        assert data.send(b"data%d" % number) and express.send(b"express%d" % number)
+        assert not inlets.read(take, True) & {other.express.fileno()}
+        assert got[-2:] == [b"data%d" % number, b"express%d" % number]
+    assert data.send(b"last")
+    assert wire.link(other.express.endpoint).send(b"not for this one")
+    assert inlets.wait(seconds, True)
+    assert inlets.read(take, True) & {other.express.fileno()}
+    assert got[-1] == b"last"
+    inlets.close()
+    other.close()
 
 
 def test_the_files_of_one_that_was_killed_can_be_removed(tmp_path):

@@ -24,6 +24,8 @@ AT_ONCE: Final = 512 << 10
 BACKLOG: Final = 4096
 #: seconds; longer waits may be a millisecond too long
 SHORT: Final = 0.02
+#: descriptors of a process that `Inlets` tells of at a time
+WATCHED: Final = 8
 #: seconds between two looks whether the files of the sockets are there
 LOOK_EVERY: Final = 1.0
 
@@ -233,6 +235,8 @@ class Inlets:
         self._poll = select.epoll()
         self._poll.register(self.express, select.EPOLLIN)
         self._with_data = False
+        #: descriptors that could be read at the end of the last wait; None: that is not known
+        self._ready: list[tuple[int, int]] | None = None
         # `select` waits to the microsecond, but does not know high numbers.
         self._exactly = self._poll.fileno() < 1000
 
@@ -248,11 +252,23 @@ class Inlets:
                 self._poll.register(self.data, select.EPOLLIN)
             else:
                 self._poll.unregister(self.data)
+        self._ready = None
         if seconds <= 0:
             return True  # it was not looked
         if seconds < SHORT and self._exactly:
             return bool(select.select([self._poll], [], [], seconds)[0])
-        return bool(self._poll.poll(seconds, 1))
+        self._ready = self._poll.poll(seconds, WATCHED) or None
+        return self._ready is not None
+
+    def read(self, take: Take, data: bool) -> set[int]:
+        """Give `take` the frames that have come, of `data` as well or express ones alone; return the descriptors that can be read, with those watched."""
+        found, self._ready = self._ready, None
+        ready = {number for number, _ in (self._poll.poll(0, WATCHED) if found is None else found)}
+        if data and (not self._with_data or self.data.fileno() in ready):
+            self.data.read(take)
+        if self.express.fileno() in ready:
+            self.express.read(take)
+        return ready
 
     def mend(self) -> None:
         """Make files again that another program has removed, and say so."""

@@ -24,6 +24,8 @@ HEADER: Final = struct.Struct("<I")
 LONGEST_FRAME: Final = 300 << 20
 #: bytes that the operating system holds for a link, about; it doubles this, and counts what it needs itself
 SEND_BUFFER: Final = 128 << 10
+#: ... at most, where frames are larger: one that does not fit wakes both processes up once more for each part of it
+LARGEST_BUFFER: Final = 1 << 20
 
 _SCHEME = "unix:"
 
@@ -36,17 +38,18 @@ def path_of(endpoint: str) -> str:
 class UnixLink(StreamLink):
     """One connection within a host."""
 
-    __slots__ = ("_endpoint",)
+    __slots__ = ("_buffer", "_endpoint")
 
     def __init__(self, endpoint: str, wire: UnixWire) -> None:
         super().__init__(wire)
         self._endpoint = endpoint
+        self._buffer = SEND_BUFFER
         self._connect()
 
     def _connect(self) -> bool:
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         made.setblocking(False)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._buffer)
         try:
             made.connect(path_of(self._endpoint))
             made.send(PREFACE)
@@ -73,7 +76,12 @@ class UnixLink(StreamLink):
             self._break()
             return False
         if sent != HEADER.size + size:
-            self._rest = memoryview(HEADER.pack(size) + frame)[sent:]
+            # The header went in whole, as a rule: a frame may be large, and is not copied for its rest.
+            behind = sent - HEADER.size
+            self._rest = memoryview(frame)[behind:] if behind >= 0 else memoryview(HEADER.pack(size) + frame)[sent:]
+            if size > self._buffer < LARGEST_BUFFER:
+                self._buffer = min(size, LARGEST_BUFFER)
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._buffer)
             self._wire.wait_for(self)
         return True
 

@@ -220,7 +220,8 @@ class SubUnitLoop(DataLoop):
         core.metrics.usage = process_usage(wire.traffic)
         gc.collect()
         settle_garbage()  # what was built lives as long as the process
-        inlets.watch(self._waker.fileno())
+        woken = self._waker.fileno()
+        inlets.watch(woken)
         inlets.watch(wire.fileno())
         if core.loop is not None:
             inlets.watch(core.loop.fileno())
@@ -242,10 +243,8 @@ class SubUnitLoop(DataLoop):
                     core.close()
                     return core.spout if isinstance(core, SpoutSubUnit) else None
                 core.handle(message)
-            if came:
-                if core.may_read:
-                    inlets.data.read(core.read)
-                inlets.express.read(core.read)
+            if came and woken in inlets.read(core.read, core.may_read):
+                self._waker.clear()
             came = True
             wire.retry()
             worked, until = False, self.clock() + LONGEST_TURNS
@@ -263,8 +262,6 @@ class SubUnitLoop(DataLoop):
             if worked or self.messages:
                 continue
             came = inlets.wait(min(core.next_at - self.clock(), LONGEST_WAIT), core.may_read)
-            if came:
-                self._waker.clear()
         self.say(*core.outbox)
         core.close()
         return None
