@@ -1,4 +1,4 @@
-"""Reads a fixed list of files, one after the other."""
+"""Reads a fixed list of files, one after the other, and small ones together."""
 
 from __future__ import annotations
 
@@ -10,18 +10,31 @@ from esault.errors import SourceError
 from esault.object_store.stored_object import is_url, without_version
 from esault.sources.file_list import fingerprints
 from esault.sources.line_file import LineFile
+from esault.sources.line_format import LineFormat
+from esault.sources.small_files import SmallFiles, fits, read_small
 from esault.topology.spout import EndOfStream
 
 __all__ = ["FileSequence"]
 
 #: chunks without a whole line that one read may work off: a line without end must not keep the data loop
 _CHUNKS_PER_READ = 64
+#: groups of empty files that one read may pass over
+_GROUPS_PER_READ = 4
+#: files that are read one by one where the first of them could not be read together
+ALONE = 64
 
 
 class FileSequence:
-    """The lines of `names`, in that order. `sizes` are bytes on the disk, for the progress; `opened` opens a file at a byte."""
+    """The lines of `names`, in that order. `sizes` are bytes on the disk; `opened` opens a file at a byte. `form`, where all are files of
+    the disk: they may be read without it."""
 
-    def __init__(self, names: Sequence[str], sizes: Mapping[str, int], opened: Callable[[str, int], LineFile]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        sizes: Mapping[str, int],
+        opened: Callable[[str, int], LineFile],
+        form: LineFormat | None = None,
+    ) -> None:
         self._names = names
         self._sizes = [sizes[name] for name in names]
         self._marks = fingerprints(names)
@@ -31,6 +44,54 @@ class FileSequence:
         self._file: LineFile | None = None
         self._finished = False
         self._ended = False
+        self._form = form if form is not None and fits(form) else None
+        #: small files that are read together, and the first of them
+        self._small: SmallFiles | None = None
+        self._first = 0
+        #: the first that may be read together with others again
+        self._alone = 0
+
+    def take_small(self, limit: int) -> tuple[list[str], list[str]] | None:
+        """Names and lines, up to so many, of small files that are read together; None where `take` is to read the next ones."""
+        if limit < 1:
+            return None if self._ended or not self._names else ([], [])
+        for _ in range(_GROUPS_PER_READ):  # of files that are all empty
+            small = self._small
+            if small is None or small.taken == len(small.lines):
+                small = self._next_small()
+                if small is None:
+                    return None
+            names, lines = small.take(limit)
+            file, self._start = small.place
+            self._index = self._first + file
+            if lines:
+                return names, lines
+        return [], []
+
+    def _next_small(self) -> SmallFiles | None:
+        """Return the files behind those of which all lines have been taken, where they are to be read together."""
+        file, before = self._file, self._small
+        if self._form is None or self._ended or (file is not None and not (self._finished and file.drained)):
+            return None
+        begun = file is not None or before is not None
+        first = self._index + begun
+        if first < self._alone or (self._start and not begun):
+            return None
+        found = read_small(self._names, self._sizes, first, self._form)
+        if found is not None:
+            self.close()
+            self._file, self._finished = None, False
+            self._small, self._first = found, first
+            return found
+        self._alone = first + ALONE
+        if before is not None:
+            # The last of them is not opened again: it may be gone by now.
+            self._small = None
+            if first < len(self._names):
+                self._index, self._start = first, 0
+            else:
+                self._ended = True
+        return None
 
     def take(self, limit: int) -> list[str]:
         """Up to `limit` lines, of one file and one chunk, which is `last`; raises EndOfStream behind the last file."""
@@ -115,6 +176,8 @@ class FileSequence:
         done = sum(self._sizes if self._ended else self._sizes[: self._index])
         if self._file is not None and not self._ended:
             done += min(self._file.consumed, self._sizes[self._index])
+        elif self._small is not None and not self._ended:
+            done += self._start
         return float(done), float(sum(self._sizes))
 
     def close(self) -> None:

@@ -120,6 +120,11 @@ class LineFile:
         return self._block.end(self._taken)
 
     @property
+    def drained(self) -> bool:
+        """Return whether all rows of what was filled in have been taken, and no bad line stands behind them."""
+        return self._taken == len(self._block.lines) and self._block.bad is None
+
+    @property
     def raw_offset(self) -> int:
         """Return the number of bytes of the file, as it lies on the disk, that have been read."""
         return self._raw.tell()

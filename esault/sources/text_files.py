@@ -14,15 +14,13 @@ from esault.sources.file_list import deal, part_of
 from esault.sources.file_sequence import FileSequence
 from esault.sources.file_tail import FileTail
 from esault.sources.line_tally import LineTally
+from esault.sources.small_files import SMALL
 from esault.sources.text_input import TextInput
 from esault.topology.columns import Columns
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout
 
 __all__ = ["TextFiles"]
-
-#: bytes of the files of one read, from which no other is begun
-_SMALL = 32_768
 
 
 class TextFiles(Spout[str, str]):
@@ -102,7 +100,8 @@ class TextFiles(Spout[str, str]):
             self._reader = FileTail(self._followed, self._input.form, self.tally, context.now)
         else:
             sizes = self._sizes(context)
-            self._reader = FileSequence(deal(sizes, parts)[part], sizes, self._input.open)
+            form = None if self._input.files.has_objects else self._input.form
+            self._reader = FileSequence(deal(sizes, parts)[part], sizes, self._input.open, form)
 
     def read(self, limit: int) -> list[tuple[str, str]]:
         """Up to `limit` lines, of several files where they are small: each batch costs the same, however few lines it has."""
@@ -114,23 +113,33 @@ class TextFiles(Spout[str, str]):
 
     def _take(self, limit: int) -> tuple[list[str], list[str]]:
         """Names and lines."""
-        lines = self.take_of_one(limit)
-        reader = self._reader
-        names = [self.name] * len(lines) if lines else []
-        if isinstance(reader, FileSequence):
-            size = reader.size
-            while lines and len(lines) < limit and size < _SMALL:
-                try:
-                    more = self.take_of_one(limit - len(lines))
-                except EndOfStream:
-                    break
-                except SourceError as error:  # what was read before it is good, and goes first
-                    self._failed = error
-                    break
-                lines += more
-                names += [self.name] * len(more)
-                size += reader.size
+        names, lines, size = self._some(limit)
+        while lines and len(lines) < limit and size < SMALL:
+            try:
+                more_names, more, more_size = self._some(limit - len(lines))
+            except EndOfStream:
+                break
+            except SourceError as error:  # what was read before it is good, and goes first
+                self._failed = error
+                break
+            names += more_names
+            lines += more
+            size += more_size
         return names, lines
+
+    def _some(self, limit: int) -> tuple[list[str], list[str], int]:
+        """Names and lines of files that are read together, or of one, and about how many bytes these have."""
+        reader = self._reader
+        if isinstance(reader, FileSequence) and self._failed is None:
+            together = reader.take_small(limit)
+            if together is not None:
+                return (*together, SMALL // 2)
+        lines = self.take_of_one(limit)
+        return (
+            [self.name] * len(lines) if lines else [],
+            lines,
+            reader.size if isinstance(reader, FileSequence) else SMALL,
+        )
 
     def take_of_one(self, limit: int) -> list[str]:
         """Up to `limit` lines, all of one file, which is `name`; fewer where a chunk of the file ends."""

@@ -314,7 +314,7 @@ def test_a_file_that_vanishes_before_its_turn_is_named():
 
 
 def test_close_closes_the_file():
-    write(a="1\n2\n")
+    write(a="1\n2\n" * 10_000)  # a small one is closed at once
     spout = opened()
     spout.read(1)
     raw = spout._reader._file._raw
