@@ -85,6 +85,22 @@ def test_a_service_reads_json_on_standard_error_and_nothing_else(folder):
     assert done.stdout.count("] printed") == 2
 
 
+@pytest.mark.parametrize("last", ["", "1 / 0"])
+def test_a_line_without_an_end_and_bytes_are_shown_when_the_process_ends(folder, last):
+    told = 'sys.stdout.buffer.write(b"in bytes\\n")\n        print("dots ..", end="", flush=True)'
+    (folder / "shop.py").write_text(SHOP.replace('print("printed")', f"{told}\n        {last}"))
+    done = subprocess.run(
+        [sys.executable, "-m", "esault", "run", "shop.py", "--plain"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": ROOT},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == (1 if last else 0)
+    assert "] in bytes\n" in done.stdout
+    assert "] dots ..\n" in done.stdout or "] dots ..dots ..\n" in done.stdout
+
+
 def test_a_failure_is_a_record_too(folder):
     (folder / "bad.py").write_text(
         SHOP.replace("1 / 0", "raise ValueError('seven')").replace("ZeroDivisionError", "KeyError")

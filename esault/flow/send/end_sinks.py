@@ -18,5 +18,5 @@ def end_sinks(sinks: Iterable[SinkPlan], ok: bool, repeated: bool, background: B
         try:
             sink.repeated = repeated
             waited(sink.end(ok), background)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             print(f"sink {name!r}, end: {described(error)}", file=sys.stderr)

@@ -163,12 +163,18 @@ class OutletRunner:
                 results = [tuple(function(v)) for v in values]
             elif step.kind == "filter":
                 # Here, since a result may refuse to be true or false, as an array does.
-                return _where(tuple(map(function, values)), keys, values, ids)
+                kept = tuple(map(function, values))
+                if len(kept) == len(values):
+                    return _where(kept, keys, values, ids)
             else:
                 batched = self._batched.get(step.name)
                 results = None if batched is None else batched.results(values)
                 if results is None:
                     results = tuple(map(function, values))
+                    if len(results) != len(
+                        values
+                    ):  # a StopIteration of the function ends the map as if there were no more
+                        results = None
         except _STOPPING:
             raise
         except BaseException:
@@ -177,13 +183,13 @@ class OutletRunner:
             # Again, row by row, to find the one that raised. Functions of steps hold no state, so that is no harm. Not in the
             # `except`: what the row raises would come with the same error once more before it.
             results = [self._row(step, k, v) for k, v in zip(keys, values)]
-            kept = [r is not _FAILED for r in results]
+            good = [r is not _FAILED for r in results]
             keys, values, results = (
-                list(compress(keys, kept)),
-                list(compress(values, kept)),
-                list(compress(results, kept)),
+                list(compress(keys, good)),
+                list(compress(values, good)),
+                list(compress(results, good)),
             )
-            ids = list(compress(ids, kept)) if ids is not None else None
+            ids = list(compress(ids, good)) if ids is not None else None
         if step.kind == "map":
             return keys, results, ids
         if step.kind == "key_by":

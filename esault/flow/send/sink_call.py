@@ -51,7 +51,7 @@ def call_sink(name: str, hook: str, call: Callable[[], T]) -> T:
         raise SinkError(f"sink {name!r}: {error}") from error
     except EsaultError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, OSError) and error.errno in _DISK:
             where = f" ({error.filename})" if error.filename else ""
             raise SinkError(

@@ -57,6 +57,8 @@ def times_at_once(time: Callable[[Any], Any], values: Sequence[Any], latest: flo
         times: Sequence[Any] = tuple(map(time, values))
         if not _TIMES.issuperset(map(type, times)):
             times = tuple(map(as_time, times))
+        if len(times) != len(values):  # a StopIteration of the function ended the map
+            return None
         if not isfinite(sum(times)) or (latest is not None and max(times, default=latest) > latest):
             return None
     except _STOPPING:

@@ -7,10 +7,15 @@ slow terminal would: nothing is lost and nothing piles up.
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["ConsoleReader", "MarkedStream"]
 
@@ -22,12 +27,20 @@ _MARK = "\x1f"
 class MarkedStream(io.TextIOBase):
     """In place of `sys.stdout` or `sys.stderr` in a process of the run."""
 
-    def __init__(self, fd: int, mark: str) -> None:
+    mode = "w"
+    line_buffering = True
+    write_through = False
+
+    def __init__(self, fd: int, mark: str, number: int | None = None) -> None:
+        """`number`: the descriptor of the stream that this one stands for, which a subprocess may be given; it marks no lines."""
         super().__init__()
         self._fd = fd
         self._mark = mark.encode() + _MARK.encode()
+        self._number = number
         self._rest = ""
         self._lock = threading.Lock()
+        #: takes bytes
+        self.buffer = _Bytes(self)
 
     def rename(self, mark: str) -> None:
         """Mark lines so from now on."""
@@ -44,12 +57,21 @@ class MarkedStream(io.TextIOBase):
     def isatty(self) -> bool:
         return False
 
+    def fileno(self) -> int:
+        return super().fileno() if self._number is None else self._number
+
+    def reconfigure(self, **options: Any) -> None:
+        """Change nothing: lines go out whole, in UTF-8."""
+
     def write(self, text: str) -> int:
         with self._lock:
             lines = (self._rest + text).split("\n")
             self._rest = lines.pop()
             for line in lines:
                 self._put(line)
+            if len(self._rest) >= _PIECE:  # one that does not end is no reason to keep all of it
+                self._put(self._rest)
+                self._rest = ""
         return len(text)
 
     def flush(self) -> None:
@@ -72,6 +94,22 @@ class MarkedStream(io.TextIOBase):
                     piece = piece[os.write(self._fd, piece) :]
             except OSError:
                 return  # the command is gone, and no process reads any more
+
+
+class _Bytes(io.BufferedIOBase):
+    """The `buffer` of a stream: takes text as UTF-8."""
+
+    def __init__(self, stream: MarkedStream) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer) -> int:
+        view = memoryview(data)
+        self._stream.write(self._decoder.decode(view.tobytes()))
+        return view.nbytes
 
 
 def _parts(data: bytes, room: int) -> Iterator[bytes]:

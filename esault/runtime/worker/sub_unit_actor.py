@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from esault.counters import counted
-from esault.messages.control import Build, DumpThreads, Failed, ThreadDump
+from esault.messages.control import Build, DumpThreads, Failed, Stopped, ThreadDump
 from esault.runtime.actors.actor import ReportingActor
 from esault.runtime.actors.guard import signer
 from esault.runtime.messages import ChildSpec, Messages, Pid, Wake
@@ -69,7 +69,7 @@ class SubUnitActor(ReportingActor):
     def receiveMsg_Wake(self, message: Wake, sender: Any) -> None:
         """Begin."""
         spec, build = self._birth.spec, self._birth.build
-        self._streams = [MarkedStream(spec.console_fd, ""), MarkedStream(spec.console_fd, "")]
+        self._streams = [MarkedStream(spec.console_fd, "", number) for number in (1, 2)]
         sys.stdout, sys.stderr = self._streams
         self._log = RecordHandler(spec.console_fd, "", {"run": spec.run, "topology": spec.name, "host": spec.host})
         self._name(build)
@@ -86,9 +86,14 @@ class SubUnitActor(ReportingActor):
         """Say everywhere which sub-unit this process is."""
         mark = f"{build.unit or 'ack-server'}/{build.incarnation}"
         set_title(f"esault {self._birth.spec.name} {mark}")
+        self._finish_lines()
         for stream in self._streams:
             stream.rename(mark)
         self._log.rename(mark, build.unit or "ack-server", build.incarnation)
+
+    def _finish_lines(self) -> None:
+        for stream in self._streams:
+            stream.finish()
 
     def _send_out(self) -> None:
         self._waker.clear()
@@ -96,8 +101,8 @@ class SubUnitActor(ReportingActor):
         while self._loop.outbox:
             messages.append(self._loop.outbox.popleft())
         if messages:
-            if any(isinstance(m, Failed) for m in messages):
-                sys.stdout.flush()
+            if any(isinstance(m, Failed | Stopped) for m in messages):
+                self._finish_lines()
             self._count += len(messages)
             self.send(self._birth.driver, Messages(tuple(messages), os.getpid(), self._count))
 

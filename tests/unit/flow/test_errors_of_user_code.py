@@ -12,6 +12,7 @@ from esault.errors import TopologyFailed
 from esault.messages.settings import Settings
 from esault.sources import Items
 from esault.testing import LocalRuntime
+from esault.windows import TumblingWindow
 
 
 class Echo(Bolt):
@@ -178,3 +179,53 @@ def test_an_error_that_is_survived_is_a_record_of_the_users_logger(caplog):
     (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
     assert record.name == __name__ and "ValueError: odd" in record.getMessage()
     assert "(the tuple is skipped; further errors of this unit are only counted)" in record.getMessage()
+
+
+def above(limit):
+    """The first number of a list that is greater: `next` raises StopIteration where none is."""
+
+    def found(numbers):
+        return next(n for n in numbers if n > limit)
+
+    return found
+
+
+@pytest.mark.parametrize("step", ["map", "filter", "key_by"])
+def test_a_step_that_raises_stop_iteration_fails_as_with_any_other_error(step):
+    t = Topology("found")
+    rows = t.spout("rows", Items([("k", [i]) for i in range(20)]))
+    getattr(rows, step)(above(3)).bolt("echo", Echo, by_key())
+    local = LocalRuntime(t)
+    with pytest.raises(TopologyFailed, match=f"step 'rows.{step}' .*, key 'k': StopIteration"):
+        local.run_until_drained()
+
+
+@pytest.mark.parametrize("step", ["map", "filter"])
+def test_rows_behind_one_that_raises_stop_iteration_go_on(step):
+    t = Topology("found")
+    rows = t.spout("rows", Items([("k", [i]) for i in (1, 5, 2, 9)]))
+    getattr(rows, step)(above(3), on_error=skip()).bolt("echo", Echo, by_key())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert [value for _, value in local.emitted("echo")] == ([5, 9] if step == "map" else [[5], [9]])
+    assert local.report().units["rows"].errors == 2
+
+
+def test_a_time_that_raises_stop_iteration_is_an_error_of_the_window():
+    t = Topology("found")
+    rows = t.spout("rows", Items([("k", [i]) for i in (5, 6, 1, 9)]))
+    rows.window("times", Echo, TumblingWindow(10), time=above(3), on_error=skip())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert [value for _, value in local.emitted("times")] == [[5], [6], [9]]
+    assert local.report().units["times"].errors == 1
+
+
+@pytest.mark.parametrize("hook", ["write", "commit"])
+def test_a_sink_that_calls_exit_is_named_with_its_hook(hook):
+    class Leaves(Wrong):
+        def _fail(self, at):
+            if at == hook:
+                raise SystemExit(3)
+
+    assert f"sink 'mine', {hook}: SystemExit: 3" in said(Leaves(hook))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 
 import pytest
@@ -90,3 +91,38 @@ def test_where_the_command_is_gone_user_code_goes_on():
     stream.flush()
     os.close(write)
     assert stream.writable() and not stream.isatty() and stream.encoding == "utf-8"
+
+
+def test_bytes_are_text_in_utf_8_however_they_are_cut():
+    shown: list[tuple[str, str]] = []
+    reader = ConsoleReader(lambda *line: shown.append(line))
+    stream = MarkedStream(reader.write_fd, "count/1")
+    reader.start()
+    for part in (b"a\xc3", memoryview(b"\xa4\xff"), b"b\n"):
+        assert stream.buffer.write(part) == len(part)
+    stream.buffer.flush()
+    reader.close()
+    assert shown == [("count/1", "aä\ufffdb")]
+
+
+def test_a_line_without_an_end_does_not_grow_for_ever():
+    shown: list[tuple[str, str]] = []
+    reader = ConsoleReader(lambda *line: shown.append(line))
+    stream = MarkedStream(reader.write_fd, "count/1")
+    reader.start()
+    for _ in range(20_000):
+        stream.write(".")
+    reader.close()
+    assert sum(len(text) for _, text in shown) > 10_000
+
+
+def test_a_subprocess_may_write_where_the_stream_stands_for_a_descriptor():
+    read, write = os.pipe()
+    with os.fdopen(read) as reader, os.fdopen(write, "w") as end:
+        stream = MarkedStream(-1, "count/1", end.fileno())
+        stream.reconfigure(line_buffering=True, encoding="utf-8")
+        subprocess.run(["echo", "told"], stdout=stream.fileno(), check=True)
+        end.close()
+        assert reader.read() == "told\n"
+    with pytest.raises(OSError, match="fileno"):
+        MarkedStream(-1, "count/1").fileno()
