@@ -26,6 +26,7 @@ __all__ = [
     "Restored",
     "RootCounts",
     "UnitReport",
+    "in_words",
 ]
 
 SCHEMA = 1
@@ -170,7 +171,7 @@ class Objective:
             return f"objective {self.objective}: nothing came to its end"
         burnt = f"{self.burn_rate:.0%} of" if self.burn_rate < 10 else f"{self.burn_rate:,.0f} times"
         return (
-            f"objective {self.objective}: {'kept' if self.kept else 'missed'}, at {_time(self.measured_ms)}; "
+            f"objective {self.objective}: {'kept' if self.kept else 'missed'}, at {in_words(self.measured_ms)}; "
             f"{burnt} the error budget spent, over it in {self.seconds_over} of {self.seconds} s; "
             f"cost: {self.sub_unit_seconds:,.0f} sub-unit seconds"
         )
@@ -390,7 +391,8 @@ class Report:
         return "\n".join(lines)
 
 
-def _time(ms: float) -> str:
+def in_words(ms: float) -> str:
+    """Return a latency for people, in milliseconds or seconds."""
     return f"{ms:.3g} ms" if ms < 999.5 else f"{ms / 1000:,.1f} s"
 
 

@@ -33,18 +33,16 @@ def run() -> None:
     parser.add_argument("--seconds", type=float, default=200.0, help="of real time")
     parser.add_argument("--speed", type=float, default=2.5)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--levels", type=int, default=4)
     parser.add_argument(
         "--times", default="", help="a file of JSON with seconds at which bursts are due, in place of the paper's"
     )
     parser.add_argument("--burst", type=int, default=BURST, help="tuples in one")
     parser.add_argument("--capacity", type=float, default=560.0, help="tuples a second of one sub-unit")
-    parser.add_argument("--max-pending", type=int, default=1_000_000)
     arguments = parser.parse_args()
     # The paper's mailboxes have no bound: neither has the window here, nor the inbox.
-    settings = Settings(max_pending=arguments.max_pending, inbox_bytes=1 << 30)
+    settings = Settings(max_pending=1_000_000, inbox_bytes=1 << 30)
     with tempfile.TemporaryDirectory() as folder:
-        names = ("seconds", "speed", "seed", "levels", "start", "most", "times", "burst", "capacity")
+        names = ("seconds", "speed", "seed", "start", "most", "times", "burst", "capacity")
         params: dict[str, Any] = {"folder": folder}
         params.update({name: getattr(arguments, name) for name in names})
         if arguments.fixed:

@@ -179,7 +179,6 @@ def topology(
     seconds: float = 200.0,
     speed: float = 2.5,
     seed: int = 1,
-    levels: int = 4,
     start: int = 2,
     least: int = 1,
     most: int = 16,
@@ -189,7 +188,7 @@ def topology(
 ) -> Topology:
     """Words at the paper's rates times `speed`, for so many seconds of real time; or bursts at the times in a file."""
     t = Topology("elastic")
-    due = partial(noted, times) if times else partial(bursts, Shape(levels=levels, speed=speed), seed)
+    due = partial(noted, times) if times else partial(bursts, Shape(speed=speed), seed)
     words = t.spout("emitter", Emitter(due, seconds, seed, burst))
     made = type("Counter", (Counter,), {"service": 1 / (capacity * speed), "speed": speed, "folder": folder})
     counts = words.bolt(

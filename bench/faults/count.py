@@ -29,13 +29,13 @@ def _rows(folder: Path) -> list[tuple[str, Any]]:
     return [(row["key"], row["value"]) for row in rows]
 
 
-def each_once(folder: Path, number: int) -> dict[str, int]:
-    """State and table against what must be."""
+def each_once(folder: Path, number: int, keys: int = KEYS, every: int = EACH) -> dict[str, int]:
+    """State and table against what must be; a row comes at each `every`th tuple of a key."""
     want_n: Counter[str] = Counter()
     want_sum: Counter[str] = Counter()
     for i in range(number):
-        want_n[f"k{i % KEYS}"] += 2
-        want_sum[f"k{i % KEYS}"] += 3 * i
+        want_n[f"k{i % keys}"] += 2
+        want_sum[f"k{i % keys}"] += 3 * i
     ends: dict[str, list[dict[str, int]]] = defaultdict(list)
     rows: Counter[tuple[str, int]] = Counter()
     for key, value in _rows(folder):
@@ -49,7 +49,7 @@ def each_once(folder: Path, number: int) -> dict[str, int]:
         lost += max(0, n - seen["n"])
         doubled += max(0, seen["n"] - n)
         wrong += seen["sum"] != want_sum[key]
-    should = Counter((key, m) for key, n in want_n.items() for m in range(EACH, n + 1, EACH))
+    should = Counter((key, m) for key, n in want_n.items() for m in range(every, n + 1, every))
     return {
         "tuples_lost": lost,
         "tuples_doubled_in_state": doubled,

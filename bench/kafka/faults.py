@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.kit.victim import Lost, Victim
+from bench.kit.victim import Lost, Victim, well
 from bench.workloads.loads import SEED
 
 __all__ = ["faults"]
@@ -76,7 +76,7 @@ class Trial:
         self.kinds: dict[str, tuple[int, Callable[[], None]]] = {
             "kill a sub-unit of the source": (20, lambda: self._kill("messages")),
             "kill a sub-unit that writes": (25, lambda: self._kill("count")),
-            "kill the whole run": (15, self._kill_run),
+            "kill the whole run": (15, self.victim.start_again),
             "kill the broker": (12, self._kill_broker),
             f"freeze the broker for {HOLD:g} s": (8, self._freeze_broker),
             "scale the source": (10, lambda: self._scale("messages")),
@@ -90,7 +90,7 @@ class Trial:
         self.victim.start()
         last, done = 0, 0
         while done < self.faults:
-            last = self.victim.until(partial(self._well, last=last), PATIENCE)["checkpoint"]
+            last = self.victim.until(partial(well, last=last), PATIENCE)["checkpoint"]
             time.sleep(self.order.uniform(0, 2 * CHECKPOINT))
             name = self.order.choices(list(self.kinds), [weight for weight, _ in self.kinds.values()])[0]
             self.last, at = name, time.monotonic()
@@ -101,8 +101,8 @@ class Trial:
                     raise
                 continue  # what it was meant for is gone just now
             done += 1
-            back = self.victim.until(partial(self._well, last=0), PATIENCE)["checkpoint"]
-            self.victim.until(partial(self._well, last=back), PATIENCE)
+            back = self.victim.until(partial(well, last=0), PATIENCE)["checkpoint"]
+            self.victim.until(partial(well, last=back), PATIENCE)
             self.seconds[name].append(time.monotonic() - at)
             if time.monotonic() - told > 20:
                 told = time.monotonic()
@@ -133,18 +133,8 @@ class Trial:
             "by_kind": dict(self.seconds),
         }
 
-    def _well(self, status: dict[str, Any], last: int) -> bool:
-        whole = status.get("phase") == "running" and all(unit["processes"] for unit in status["units"])
-        return whole and status["checkpoint"] > last
-
     def _kill(self, unit: str) -> None:
         os.kill(self.order.choice(self.victim.sub_units()[unit]), signal.SIGKILL)
-
-    def _kill_run(self) -> None:
-        self.victim.end()
-        while self.victim.processes():
-            time.sleep(0.01)
-        self.victim.start()
 
     def _kill_broker(self) -> None:
         self.broker.stop()

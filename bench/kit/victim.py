@@ -18,7 +18,7 @@ from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_client import ask
 from esault.runtime.session.control_socket import NAME
 
-__all__ = ["Lost", "Victim"]
+__all__ = ["Lost", "Victim", "well"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,6 +79,13 @@ class Victim:
                 start_new_session=True,
             )
         self._control_socket = None
+
+    def start_again(self) -> None:
+        """End it with all its processes, and have another command go on."""
+        self.end()
+        while self.processes():
+            time.sleep(0.01)
+        self.start()
 
     def ended(self) -> int | None:
         """The exit code; None: it runs."""
@@ -170,6 +177,12 @@ class Victim:
         """Process ids by what follows the topology's name in their titles."""
         begins = f"esault {self.name} {title}"
         return [process.pid for process in self.processes() if _title(process).startswith(begins)]
+
+
+def well(status: dict[str, Any], last: int) -> bool:
+    """Return whether all of its units run, and a checkpoint behind `last` is complete."""
+    whole = status.get("phase") == "running" and all(unit["processes"] for unit in status["units"])
+    return bool(whole and status["checkpoint"] > last)
 
 
 def _below(pid: int) -> list[psutil.Process]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.kit.victim import Lost, Victim
+from bench.kit.victim import Lost, Victim, well
 from bench.sink_faults.source import END, KEYS, READ
 from bench.sink_faults.targets import Landed, Target
 from bench.sink_faults.topology import ASKED, HOOKS
@@ -58,7 +58,7 @@ class Trial:
         self.kinds: dict[str, Callable[[], None]] = {
             **{f"within {hook}": lambda hook=hook: self._die_in(hook) for hook in HOOKS},  # type: ignore[misc]
             "a writer at random": self._kill_writer,
-            "the whole run at random": self._kill_run,
+            "the whole run at random": self.victim.start_again,
             "the server": self._crash_server,
             "keys move": self._scale,
         }
@@ -107,24 +107,12 @@ class Trial:
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                return int(
-                    self.victim.until(lambda status: self._well(status, last), until - time.monotonic())["checkpoint"]
-                )
+                return int(self.victim.until(lambda status: well(status, last), until - time.monotonic())["checkpoint"])
             except Lost:
                 # a sink that commits in one place does so in the driver's process, and the run ends with it
                 if self.victim.ended() is None or self.last != "within commit" or time.monotonic() > until:
                     raise
-                self._start_again()
-
-    def _well(self, status: dict[str, Any], last: int) -> bool:
-        whole = status.get("phase") == "running" and all(unit["processes"] for unit in status["units"])
-        return bool(whole and status["checkpoint"] > last)
-
-    def _start_again(self) -> None:
-        self.victim.end()
-        while self.victim.processes():
-            time.sleep(0.01)
-        self.victim.start()
+                self.victim.start_again()
 
     def _die_in(self, hook: str) -> None:
         asked = self.folder / f"{ASKED}{hook}"
@@ -138,12 +126,6 @@ class Trial:
 
     def _kill_writer(self) -> None:
         os.kill(self.order.choice(self.victim.sub_units()["count"]), signal.SIGKILL)
-
-    def _kill_run(self) -> None:
-        self.victim.end()
-        while self.victim.processes():
-            time.sleep(0.01)
-        self.victim.start()
 
     def _crash_server(self) -> None:
         assert self.target.crash is not None

@@ -8,10 +8,11 @@ import random
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from bench.faults.count import each_once
 from bench.kit.spark_cluster import SparkCluster
 from bench.spark_faults.topology import EACH, END, KEYS
 
@@ -191,7 +192,7 @@ class Trial:
             "epochs": self.done() + 1,
             "seconds": time.time() - begun,
             "numbers": number,
-            **check(self.folder / "out.jsonl", number),
+            **self._counted(number),
             "by_kind": dict(self.happened),
         }
 
@@ -215,6 +216,10 @@ class Trial:
         self.start()
         return True
 
+    def _counted(self, number: int) -> dict[str, int]:
+        counts = each_once(self.folder, number, KEYS, EACH)
+        return {"lost": counts.pop("tuples_lost"), "doubled": counts.pop("tuples_doubled_in_state"), **counts}
+
     def _until_drained(self) -> None:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
@@ -226,32 +231,3 @@ class Trial:
                 self.start()
             time.sleep(0.05)
         raise Lost(f"it does not end: {self._log()}")
-
-
-def check(out: Path, number: int) -> dict[str, int]:
-    """State and table against what must be."""
-    want_n: Counter[str] = Counter()
-    want_sum: Counter[str] = Counter()
-    for i in range(number):
-        want_n[f"k{i % KEYS}"] += 2
-        want_sum[f"k{i % KEYS}"] += 3 * i
-    ends: dict[str, list[dict[str, int]]] = defaultdict(list)
-    rows: Counter[tuple[str, int]] = Counter()
-    for line in out.read_text().splitlines():
-        row = json.loads(line)
-        key, value = row["key"], row["value"]
-        if "sum" in value:
-            ends[key].append(value)
-        else:
-            rows[key, value["n"]] += 1
-    seen = {key: ends[key][0] if ends[key] else {"n": 0, "sum": 0} for key in want_n}
-    should = Counter((key, m) for key, n in want_n.items() for m in range(EACH, n + 1, EACH))
-    return {
-        "lost": sum(max(0, n - seen[key]["n"]) for key, n in want_n.items()),
-        "doubled": sum(max(0, seen[key]["n"] - n) for key, n in want_n.items()),
-        "keys_with_another_sum": sum(seen[key]["sum"] != want_sum[key] for key in want_n),
-        "ends_doubled": sum(len(each) - 1 for each in ends.values()),
-        "rows": rows.total(),
-        "rows_lost": (should - rows).total(),
-        "rows_doubled": (rows - should).total(),
-    }

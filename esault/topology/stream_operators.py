@@ -393,35 +393,23 @@ class StreamOperators(Generic[K, V]):
             made._beside = {**(made._beside or {}), LATE: made[LATE].map(LateResults(aggregates), name="results")}
         return made
 
-    # what Stream does --------------------------------------------------------------------------------
+    if TYPE_CHECKING:  # what Stream does
 
-    def key_by(self, function: Callable[[V], KO], *, on_error: ErrorPolicy = FAIL) -> Stream[KO, V]:
-        """As `Stream` has it."""
-        raise NotImplementedError
+        def _combined(self, combine: Combine) -> Stream[Any, Any]: ...
 
-    def _combined(self, combine: Combine) -> Stream[Any, Any]:
-        """This stream with its rows combined."""
-        raise NotImplementedError
+        def _unit(self, name: str, factory: Callable[[], Any], options: UnitOptions) -> Stream[Any, Any]: ...
 
-    def _unit(self, name: str, factory: Callable[[], Any], options: UnitOptions) -> Stream[Any, Any]:
-        """A bolt by_key() behind this stream."""
-        raise NotImplementedError
+        def _step(
+            self, kind: str, function: Callable[[Any], Any], name: str | None, on_error: ErrorPolicy
+        ) -> Stream[Any, Any]: ...
 
-    def _step(
-        self, kind: str, function: Callable[[Any], Any], name: str | None, on_error: ErrorPolicy
-    ) -> Stream[Any, Any]:
-        """A function step behind this stream."""
-        raise NotImplementedError
-
-    def _outlets(self) -> list[OutletDraft]:
-        """The streams that this one is."""
-        raise NotImplementedError
+        def _outlets(self) -> list[OutletDraft]: ...
 
     def _inputs(self, grouping: Grouping | None) -> list[tuple[OutletDraft, Any]]:
         return [(outlet, grouping) for outlet in self._outlets()]
 
     def _keyed(self, key: Callable[[V], Any] | None, on_error: ErrorPolicy) -> StreamOperators[Any, V]:
-        return self if key is None else self.key_by(key, on_error=on_error)
+        return self if key is None else self._step("key_by", key, None, on_error)
 
     def _same_values(self, made: Stream[Any, V]) -> Stream[Any, V]:
         """Say of a unit that emits at once what it takes or nothing: what gave a value its time before gives it behind, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esault.control.run.driver import Driver
 from esault.elasticity.objective import ObjectiveStatus
-from esault.report import Objective
+from esault.report import Objective, in_words
 
 __all__ = ["reported", "standing", "sub_unit_seconds"]
 
@@ -13,10 +13,9 @@ def standing(status: ObjectiveStatus) -> str:
     """Return one objective as it stands, in a line."""
     if status.recent is None:
         return f"objective {status.objective}: nothing has come to its end of late"
-    of_late = f"{1000 * status.recent:.3g} ms" if status.recent < 0.9995 else f"{status.recent:,.1f} s"
     burning = "" if status.recent_burn_rate is None else f", burn rate {status.recent_burn_rate:,.2f}"
     return (
-        f"objective {status.objective}: {of_late} of late{burning}; "
+        f"objective {status.objective}: {in_words(1000 * status.recent)} of late{burning}; "
         f"over it in {status.seconds_over} of {status.seconds} s"
     )
 
