@@ -6,8 +6,9 @@ from collections import Counter, deque
 from types import FunctionType, MethodType, ModuleType
 
 import pytest
+from small_bolts import Total as Count
 
-from esault import Bolt, Spout, Topology, by_key
+from esault import Spout, Topology, by_key
 from esault.testing import LocalRuntime
 
 pytestmark = pytest.mark.slow  # not in `make quick`
@@ -35,15 +36,6 @@ class Trickle(Spout):
             return []
         self.at = now + 0.1
         return [(f"k{i % 40}", 1) for i in range(min(limit, 20))]
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 def topology():

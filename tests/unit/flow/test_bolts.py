@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_bolts import Named as Ids
 
 from esault import (
     BatchBolt,
     Bolt,
     Grouping,
-    Sink,
     Spout,
     Topology,
     TopologyFailed,
@@ -330,13 +330,6 @@ def joined(policy, rows):
     bolt = t.bolt("joins", Joins, inputs={left: by_key(), right: by_key()}, on_error=policy)
     bolt.sink("rows", Ids())
     return LocalRuntime(t, seed=1)
-
-
-class Ids(Sink):
-    wants_id = True
-
-    def write(self, rows):
-        pass
 
 
 def test_rows_of_several_inputs_are_the_same_and_have_the_same_names_whatever_may_become_of_errors():

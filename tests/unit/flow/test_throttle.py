@@ -9,6 +9,7 @@ import pytest
 from commands_asked import change, may_throttle
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from small_bolts import Tuples as Last
 
 from esault import BatchBolt, Bolt, Topology, UsageError, by_key, shuffle
 from esault.elasticity.action import Throttle
@@ -22,15 +23,6 @@ from esault.testing import LocalRuntime
 class Echo(Bolt):
     def process(self, key, value):
         self.emit(key, value)
-
-
-class Last(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += 1
-        self.emit(key, self.total)
 
 
 class Batches(BatchBolt):

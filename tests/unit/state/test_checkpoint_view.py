@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from small_bolts import CountAtTheEnd as PerWindow
 
 from esault import Bolt, Topology, by_key, run
 from esault.cli.main import main
@@ -36,17 +37,6 @@ class Count(Bolt):
         self.digits[value % 2] += 1
         self.seen.times += 1
         self.emit(key, self.total)
-
-
-class PerWindow(Bolt):
-    def __init__(self):
-        self.n = 0
-
-    def process(self, key, value):
-        self.n += 1
-
-    def finish(self):
-        self.emit(self.key, self.n)
 
 
 def topology():

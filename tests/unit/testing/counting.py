@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from esault import Bolt, Sink, Spout, Topology, by_key, shuffle
+from small_bolts import Named as Landed
+from small_bolts import Total as Count
+
+from esault import Bolt, Spout, Topology, by_key, shuffle
 
 
 class Nothing(Spout):
@@ -19,22 +22,6 @@ class Split(Bolt):
     def process(self, key, value):
         for word in value.split():
             self.emit(word, 1)
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
-
-
-class Landed(Sink):
-    wants_id = True
-
-    def write(self, rows):
-        pass
 
 
 def words(counters=2, splitters=2, grouping=None, **options):

@@ -10,9 +10,10 @@ from counting import Landed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slowly import Slowly
+from small_bolts import CountAtTheEnd as Visits
 from test_checkpoints import walk
 
-from esault import Bolt, Topology, by_key
+from esault import Topology, by_key
 from esault.flow.checkpoint import snapshot
 from esault.flow.checkpoint.state_writer import StateWriter
 from esault.flow.operators import idle
@@ -22,19 +23,6 @@ from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 
 OPTIONS = [{}, {"keys_in_memory": 20}, {"idle_after": 0.02}, {"parallelism": 3}]
-
-
-class Visits(Bolt):
-    """The number of tuples of a key, put out when none has come for a while."""
-
-    def __init__(self):
-        self.n = 0
-
-    def process(self, key, value):
-        self.n += 1
-
-    def finish(self):
-        self.emit(self.key, self.n)
 
 
 def visits(rows, **options):

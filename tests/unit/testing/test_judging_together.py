@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from small_bolts import Total as Count
 from steady import Steady
 
 from esault import Bolt, Topology, by_key, shuffle
@@ -33,15 +34,6 @@ class Twice(Bolt):
     def process(self, key, value):
         self.emit(key, value)
         self.emit(key, value)
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 def topology(seconds=4.0):

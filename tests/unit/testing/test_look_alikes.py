@@ -12,6 +12,7 @@ import pytest
 from counting import Landed
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from small_bolts import Tuples as Count
 from test_checkpoints import walk
 
 from esault import BatchBolt, Bolt, Columns, EndOfStream, Spout, Topology, TopologyFailed, by_key, partial_key
@@ -72,15 +73,6 @@ class Trickle(Spout):
 
     def seek(self, position):
         self.next = position
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += 1
-        self.emit(key, self.total)
 
 
 class AsyncCount(Count):

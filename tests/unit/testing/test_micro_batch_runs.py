@@ -7,9 +7,10 @@ from typing import Any
 
 import depth
 import pytest
+from small_bolts import Named as Landed
 
 from bench.policies.orientstream.exact import TimestampMap
-from esault import Bolt, Sink, Topology, by_key
+from esault import Bolt, Topology, by_key
 from esault.errors import UsageError
 from esault.messages.settings import Settings
 from esault.sources import Items, MicroBatches, Paced
@@ -33,13 +34,6 @@ class Tally(Bolt):
         clock.advance(0.0005)
         self.total += 1
         self.emit(key, (self.total, value))
-
-
-class Landed(Sink):
-    wants_id = True
-
-    def write(self, rows):
-        pass
 
 
 def rows(count=ROWS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from small_bolts import Total as Count
 from steady import Steady
 
 from esault import Bolt, Sink, Topology, by_key
@@ -16,15 +17,6 @@ pytestmark = pytest.mark.slow  # not in `make quick`
 class Pass(Bolt):
     def process(self, key, value):
         self.emit(key, value)
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 class Landed(Sink):

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 
 import pytest
+from small_bolts import Total as Count
 
 from esault import Bolt, Topology, TopologyFailed, by_key
 from esault.errors import SourceError
@@ -17,15 +18,6 @@ from esault.testing import LocalRuntime
 from esault.testing.memory_connectors import CollectingSink
 
 N = 400
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 class Trouble:

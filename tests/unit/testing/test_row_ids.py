@@ -6,20 +6,13 @@ import json
 import random
 
 import pytest
+from small_bolts import Named
 
-from esault import Sink, Topology
+from esault import Topology
 from esault.messages.settings import Settings
 from esault.sources import JsonFiles, Paced, TextFiles
 from esault.sources.line_file import LineFile
 from esault.testing import LocalRuntime
-
-
-class Named(Sink):
-    wants_id = True
-
-    def write(self, rows):
-        pass
-
 
 SPOUTS = {
     "lines": lambda: TextFiles("*.log", follow=True),

@@ -7,6 +7,7 @@ from collections import Counter
 
 import depth
 import pytest
+from small_bolts import Total as Count
 from steady import Steady
 
 from esault import Bolt, EndOfStream, Sink, Spout, Topology, by_key, shuffle
@@ -26,15 +27,6 @@ class Unhurried(Steady):
 
     def lag(self):
         return 0
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 class Landed(Sink):

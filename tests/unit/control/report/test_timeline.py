@@ -5,23 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from small_bolts import Tuples as Count
 
-from esault import Bolt, Topology, by_key
+from esault import Topology, by_key
 from esault.control.report.timeline import Page, Timeline
 from esault.histogram import Histogram
 from esault.messages.settings import Settings
 from esault.runtime.session.metrics_tables import MetricsTables
 from esault.sources import Items
 from esault.testing import LocalRuntime
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += 1
-        self.emit(key, self.total)
 
 
 def topology() -> Topology:

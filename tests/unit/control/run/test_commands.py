@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from small_bolts import Total as Count
 
-from esault import Bolt, Topology, by_key
+from esault import Topology, by_key
 from esault.control.report.summary import snapshot
 from esault.errors import UsageError
 from esault.sources import Items
 from esault.testing import LocalRuntime
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 def _started():

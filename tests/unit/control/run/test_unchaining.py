@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from small_bolts import RunningSum as Sum
 
 from esault import Bolt, Topology, UsageError, by_key, shuffle
 from esault.flow.worker.metrics import Metrics
@@ -33,18 +34,6 @@ class Even(Bolt):
     def process(self, key, value):
         if value % 4 == 0:
             self.emit(key, value)
-
-
-class Sum(Bolt):
-    """Per key; the last one put out is the sum of all."""
-
-    def __init__(self):
-        self.total = self.rows = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.rows += 1
-        self.emit(key, (self.rows, self.total))
 
 
 def topology():

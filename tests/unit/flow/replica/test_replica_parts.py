@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from small_bolts import Total as Sum
 
-from esault import Bolt, Topology, by_key, shuffle
+from esault import Topology, by_key, shuffle
 from esault.errors import TopologyError
 from esault.flow.channel.frame import ACK, DATA, FETCH, GOT, MARK, ROWS, STATE, STATE_END
 from esault.flow.delivery.replica_acks import LOW
@@ -16,15 +17,6 @@ from esault.sources import Items
 
 #: the owner of the roots that come in
 OWNER = 3
-
-
-class Sum(Bolt):
-    def __init__(self):
-        self.total = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.emit(key, self.total)
 
 
 class Finishes(Sum):

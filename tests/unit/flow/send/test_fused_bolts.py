@@ -14,8 +14,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from small_bolts import RunningSum as Sum
 
-from esault import Bolt, Topology, TopologyFailed, UsageError, by_key, dead_letter, shuffle, skip
+from esault import Topology, TopologyFailed, UsageError, by_key, dead_letter, shuffle, skip
 from esault.flow.operators import hot_loop
 from esault.flow.send import fused_bolts
 from esault.flow.send.outputs import Outputs
@@ -179,18 +180,6 @@ def test_a_row_of_any_bolts_does_in_one_loop_what_it_does_otherwise(batches, mod
     assert fused == by_batch
     if len(fused) > 1:
         assert fused == apart
-
-
-class Sum(Bolt):
-    """Per key; the last one put out is the sum of all."""
-
-    def __init__(self):
-        self.total = self.rows = 0
-
-    def process(self, key, value):
-        self.total += value
-        self.rows += 1
-        self.emit(key, (self.rows, self.total))
 
 
 MANY = [(f"k{i % 7}", i) for i in range(3000)]

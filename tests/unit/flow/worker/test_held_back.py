@@ -1,8 +1,9 @@
 """A source that gives nothing since what it gave is not durable yet is not silent: event time waits for it."""
 
 import pytest
+from small_bolts import CountAtTheEnd as Count
 
-from esault import Bolt, Spout, Topology
+from esault import Spout, Topology
 from esault.sinks import Collect
 from esault.sources import Paced
 from esault.testing import LocalRuntime, ManualClock
@@ -30,17 +31,6 @@ class Queue(Spout):
 
     def held_back(self):
         return self.held and self.given == 2
-
-
-class Count(Bolt):
-    def __init__(self):
-        self.n = 0
-
-    def process(self, key, value):
-        self.n += 1
-
-    def finish(self):
-        self.emit(self.key, self.n)
 
 
 @pytest.mark.parametrize("around", (False, True))
