@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esault.elasticity.view import RunView, Sample, UnitView
 
-__all__ = ["affordable", "need"]
+__all__ = ["affordable", "need", "waits"]
 
 #: share of the time at work on the processor from which a unit needs cores, not only slots
 CPU_BOUND = 0.5
@@ -29,13 +29,8 @@ def affordable(view: RunView, unit: UnitView, wanted: int, service: float = 0.0)
     Where tuples are heavy another sub-unit takes no more processor time. Then it is enough that the run's own processes leave a core: what
     other programs take of it the system divides among all, and two sub-units get more of that than one.
     """
-    # `busy` counts user code alone: one that reads, unpacks or closes windows may need a whole core beside it.
-    needs = [
-        (each, at_work)
-        for s in unit.samples
-        if (each := need(s)) is not None and (at_work := max(s.busy, each)) > AT_WORK
-    ]
-    if not needs or not view.hosts or sum(c for c, _ in needs) < CPU_BOUND * sum(w for _, w in needs):
+    needs = _needs(unit)
+    if not needs or not view.hosts or _idle_at_work(needs):
         return wanted
     spare = sum(h.cores * max(0.0, HOST_FULL - h.cpu) for h in view.hosts)
     if service >= HEAVY:
@@ -45,6 +40,26 @@ def affordable(view: RunView, unit: UnitView, wanted: int, service: float = 0.0)
     # Half a core beside a unit of one sub-unit is half as much again; beside one of ten it is not worth what a change costs.
     part = service >= HEAVY and more % 1.0 >= WORTH * (unit.width + int(more))
     return min(wanted, unit.width + int(more) + part)
+
+
+def waits(unit: UnitView) -> bool:
+    """Return whether the unit is known to wait for most of its time at work, as for a service: then its work takes no cores."""
+    needs = _needs(unit)
+    return bool(needs) and _idle_at_work(needs)
+
+
+def _needs(unit: UnitView) -> list[tuple[float, float]]:
+    """Return processors, and the share of its time at work, of each sub-unit that is."""
+    # `busy` counts user code alone: one that reads, unpacks or closes windows may need a whole core beside it.
+    return [
+        (each, at_work)
+        for s in unit.samples
+        if (each := need(s)) is not None and (at_work := max(s.busy, each)) > AT_WORK
+    ]
+
+
+def _idle_at_work(needs: list[tuple[float, float]]) -> bool:
+    return sum(c for c, _ in needs) < CPU_BOUND * sum(w for _, w in needs)
 
 
 def need(sample: Sample) -> float | None:

@@ -29,7 +29,7 @@ from typing import Any
 from esault.elasticity.action import Action, NoChange, Rescale
 from esault.elasticity.estimators.allowance import Allowance
 from esault.elasticity.estimators.budget_division import Share
-from esault.elasticity.estimators.cores import affordable
+from esault.elasticity.estimators.cores import affordable, waits
 from esault.elasticity.estimators.flow_forecast import STEP, outflow, sized
 from esault.elasticity.estimators.foretold_idle import ForetoldIdle
 from esault.elasticity.estimators.idle_times import IdleTimes
@@ -53,6 +53,8 @@ HELD = 10.0
 ROOM = 0.95
 #: growth of a full unit where it is unknown how much more would come
 BLIND_GROWTH = 2.0
+#: ... and where there is no doubt, and it waits for something else than the processor, which another sub-unit takes little of
+WAITING_GROWTH = 4.0
 #: seconds after a death in which little flows because of it: what is open waits for its replay, or all for going back
 RECOVERY = 3.0
 
@@ -418,11 +420,13 @@ class Auto:
     def _blind(self, unit: UnitView, state: AutoUnit, now: float, most: int) -> tuple[int, str]:
         """A full unit behind a source that cannot tell how much more it has."""
         shrunk = unit.last is not None and unit.last.after < unit.last.before
-        calm = self.hurry if state.hungry and not shrunk else self.calm
+        sure = state.hungry and not shrunk
+        calm = self.hurry if sure else self.calm
         if state.full_since is None or now - state.full_since < calm:
             return unit.width, ""
         full = now - state.full_since
-        wanted = min(most, math.ceil(unit.width * BLIND_GROWTH))
+        growth = WAITING_GROWTH if sure and waits(unit) else BLIND_GROWTH
+        wanted = min(most, math.ceil(unit.width * growth))
         return wanted, f"it has been full for {full:.1f} s, and its source cannot tell how much more there is"
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.elasticity.estimators.cores import affordable
+from esault.elasticity.estimators.cores import affordable, waits
 from esault.elasticity.view import RunView, Sample, UnitView
 from esault.messages.probe import HostUsage
 from esault.topology.plan import UnitPlan
@@ -21,6 +21,16 @@ def test_a_starved_process_is_no_process_that_waits():
     assert grown([{"busy": 0.98, "cpu": 0.28, "cpu_wait": 0.69}]) == 1
     # The same share of a core, and the rest of the time it waited for a service: a second one doubles the rate.
     assert grown([{"busy": 0.98, "cpu": 0.28, "cpu_wait": 0.01}]) == 4
+
+
+def test_who_waits_is_known_by_what_the_system_counts():
+    def waiting(*samples):
+        return waits(UnitView("work", UnitPlan("work", "bolt"), tuple(Sample(i, **s) for i, s in enumerate(samples))))
+
+    assert waiting({"busy": 0.98, "cpu": 0.28, "cpu_wait": 0.01})
+    assert not waiting({"busy": 0.98, "cpu": 0.28, "cpu_wait": 0.69})
+    assert not waiting({"busy": 0.98})  # nothing is counted
+    assert not waiting({"busy": 0.05, "cpu": 0.02, "cpu_wait": 0.0})  # it has nothing to do
 
 
 def test_where_the_system_does_not_count_it_processor_time_alone_decides():

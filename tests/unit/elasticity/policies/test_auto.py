@@ -119,8 +119,9 @@ def test_a_full_unit_behind_a_source_that_cannot_tell_is_doubled():
     assert widths[-1] == 5  # work for 3.5 at 80 %
 
 
-def grown_at(samples, last=None, busy=0.6):
-    """Seconds until a unit grows that gets through all that comes, while its source, which cannot tell of more, is held back; inf: it does not."""
+def growth(samples, last=None, busy=0.6):
+    """Seconds until a unit grows that gets through all that comes, while its source, which cannot tell of more, is held back, and the
+    sub-units that it wants then; inf: it does not grow."""
     policy = Auto()
     # Values of 10 kB on two cores, measured: user code has a third of the time, the rest is frames, copies and sending.
     reader = {"arrivals": 4000.0, "emitted": 4000.0, "rates": True, "backpressured": 0.9}
@@ -129,9 +130,14 @@ def grown_at(samples, last=None, busy=0.6):
     for look in range(1, 40):
         view = run(0.25 * look, {"in": reader, "work": worker}, {"work": ["in"]}, seconds=0.25)
         view = replace(view, units={**view.units, "work": replace(view.units["work"], last=last)})
-        if any(isinstance(each, Rescale) for each in policy.decide(view)):
-            return 0.25 * (look - 1)
-    return math.inf
+        for each in policy.decide(view):
+            if isinstance(each, Rescale):
+                return 0.25 * (look - 1), each.n
+    return math.inf, 1
+
+
+def grown_at(samples, last=None, busy=0.6):
+    return growth(samples, last, busy)[0]
 
 
 def changed(before, after):
@@ -161,6 +167,14 @@ def test_what_the_system_saw_at_work_all_the_time_grows_in_the_first_second():
 
 def test_what_waits_for_a_service_all_the_time_grows_as_soon():
     assert grown_at([{"cpu": 0.1, "cpu_wait": 0.02, "busy": 0.97}], busy=0.97) <= 0.5
+
+
+def test_what_is_known_to_wait_is_made_four_times_as_many_at_once():
+    waits, works = {"cpu": 0.1, "cpu_wait": 0.02, "busy": 0.97}, {"cpu": 0.95, "cpu_wait": 0.02, "busy": 0.97}
+    assert growth([waits], busy=0.97)[1] == 4
+    assert growth([works], busy=0.97)[1] == 2
+    assert growth([{"busy": 0.97}], busy=0.97)[1] == 2  # the system does not say which of the two it does
+    assert growth([waits], changed(2, 1), busy=0.97)[1] == 2  # that many were too many before
 
 
 def test_what_has_shrunk_must_be_full_for_longer():
