@@ -24,6 +24,8 @@ AHEAD = 6.0
 FAR = 30
 #: windows in a row that must have more for a climb, each by so many standard deviations and all together by so many
 CLIMB, EACH, ALL = 3, 0.7, 4.5
+#: standard deviations of a window by which its rises may differ, beside the least of them: a jump that falls on two is none
+STEADY = 3.0
 #: seconds for which a climb is foreseen
 CLIMBS = 1.5
 #: standard errors of a rate, by which it may be less: so much is sure with 93 %
@@ -110,4 +112,5 @@ class SourceForecast:
         chance = math.sqrt(max(self.rate.dispersion, 1.0) * max(rates[-1], 1.0) / self._period)
         rises = [b - a for a, b in pairwise(rates)]
         clear = min(rises) > EACH * chance and rates[-1] - rates[0] > ALL * chance
-        return min(rises) / self._period if clear else 0.0
+        steady = max(rises) - min(rises) <= STEADY * chance + min(rises)
+        return min(rises) / self._period if clear and steady else 0.0

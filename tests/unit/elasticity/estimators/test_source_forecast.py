@@ -51,6 +51,13 @@ def test_a_climb_is_foreseen_for_a_second_and_a_half():
     assert steps[6:] == [steps[5]] * (len(steps) - 6)
 
 
+def test_a_jump_that_falls_on_two_windows_is_no_climb():
+    source = seen(lambda t: 300.0, 20)
+    for i, rate in enumerate((1500.0, 2900.0, 3160.0)):
+        source.add(UnitWindow(20 + i * PERIOD, 20 + (i + 1) * PERIOD, arrivals=rate * PERIOD))
+    assert max(source.steps) < 3300
+
+
 def test_chance_is_no_climb():
     for seed in range(5):
         source = seen(lambda t: 1000.0, 30, burst=32.0, seed=seed)
