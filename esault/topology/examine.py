@@ -12,12 +12,12 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, MutableSequence, MutableSet
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt, takes_columns
 from esault.topology.function import accepts, is_async, is_generator
-from esault.topology.method_code import codes_of_methods, of_itself
+from esault.topology.method_code import changed_by_methods, codes_of_methods, kept_parameters, of_itself
 from esault.topology.sink import Sink
 from esault.topology.split_source import SplitSource
 from esault.topology.spout import Spout
@@ -128,6 +128,8 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
     if getattr(cls, "on_timer", None) is not Bolt.on_timer:
         _examine_reserved(cls, unit, ("timer", "cancel_timer"))
     _examine_attributes(cls, unit)
+    if not batch:
+        _examine_defaults(cls, unit)
     check_emits(cls, unit, BatchBolt if batch else Bolt)
     _examine_returns(cls, unit, _BATCH_BOLT_HOOKS if batch else _BOLT_HOOKS)
     if not batch:
@@ -291,6 +293,27 @@ def _examine_attributes(cls: type, unit: str) -> None:
                 f"unit {unit!r}: {base.__name__}.{name} is a {type(value).__name__} on the class: shared by all keys "
                 f"of a process, and it does not move. Set it in __init__: self.{name} = ...; a constant can stand "
                 "outside the class, or be a tuple or a frozenset"
+            )
+
+
+def _examine_defaults(cls: type, unit: str) -> None:
+    """A mutable default of a parameter is shared by the keys of a process, as one on the class is."""
+    for base in _user_bases(cls):
+        init = vars(base).get("__init__")
+        if not inspect.isfunction(init):
+            continue
+        given = {
+            name: each.default
+            for name, each in inspect.signature(init).parameters.items()
+            if isinstance(each.default, _MUTABLE)
+        }
+        kept = {attribute: name for attribute, name in kept_parameters(init.__code__) if name in given} if given else {}
+        changed = changed_by_methods(cls, kept, ("__init__",), (Bolt, Generic, object), in_place=True)
+        for attribute, method in changed.items():
+            name = kept[attribute]
+            raise TopologyError(
+                f"unit {unit!r}: {base.__name__}.__init__ keeps the default of {name!r}, and {method} changes it: Python makes one "
+                f"{type(given[name]).__name__} for all keys of a process. Keep a copy: self.{attribute} = copy.copy({name})"
             )
 
 

@@ -8,7 +8,15 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-__all__ = ["changed_by_methods", "changed_names", "code_of", "codes_of_methods", "of_itself", "passes_itself"]
+__all__ = [
+    "changed_by_methods",
+    "changed_names",
+    "code_of",
+    "codes_of_methods",
+    "kept_parameters",
+    "of_itself",
+    "passes_itself",
+]
 
 #: methods of containers that change them
 _CHANGING = frozenset(
@@ -80,11 +88,16 @@ def of_itself(code: CodeType) -> Iterator[tuple[str, str]]:
 
 
 def changed_by_methods(
-    cls: type[Any], names: Collection[str], but: Collection[str], bases: Collection[type[Any]]
+    cls: type[Any],
+    names: Collection[str],
+    but: Collection[str],
+    bases: Collection[type[Any]],
+    *,
+    in_place: bool = False,
 ) -> dict[str, str]:
     """Return those of the attributes `names` that a method of the class sets or changes in place, each with the first that does.
 
-    Methods named in `but`, and those of the classes `bases`, are not looked at.
+    `in_place`: what is set anew does not count. Methods named in `but`, and those of the classes `bases`, are not looked at.
     """
     found: dict[str, str] = {}
     for method, code in codes_of_methods(cls, but, bases) if names else ():
@@ -94,9 +107,28 @@ def changed_by_methods(
             if step.argval not in names:
                 continue
             changes = after is not None and after.opname in _LOADS and after.argval in _CHANGING
-            if step.opname in _STORES or (step.opname in _LOADS and (changes or id(step) in containers)):
+            if (step.opname in _STORES and not in_place) or (
+                step.opname in _LOADS and (changes or id(step) in containers)
+            ):
                 found.setdefault(step.argval, method)
     return found
+
+
+def kept_parameters(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Yield (attribute, parameter) of what a method keeps as it was given: `self.attribute = parameter`."""
+    itself = code.co_varnames[0] if code.co_argcount else "self"
+    loaded: list[str] = []
+    stored: set[str] = set()
+    for step in dis.get_instructions(code):
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if step.opname.startswith("LOAD_FAST"):
+            loaded.extend(names)
+            continue
+        if step.opname.startswith("STORE_FAST"):
+            stored.update(names)
+        elif step.opname == "STORE_ATTR" and len(loaded) > 1 and loaded[-1] == itself and loaded[-2] not in stored:
+            yield step.argval, loaded[-2]
+        loaded.clear()
 
 
 def changed_names(code: CodeType) -> Iterator[tuple[str, str]]:

@@ -130,6 +130,73 @@ def test_a_mutable_class_attribute_is_refused(make, value, kind):
         examine_bolt_class(make(seen=value), "x")
 
 
+class Kept(Bolt):
+    def __init__(self, seen=[], size=3):
+        self.size = size
+        self.seen: list[int] = seen
+
+    def process(self, key, value):
+        self.seen.append(value)
+
+
+class KeptByName(Bolt):
+    def __init__(self, *, counts=collections.Counter()):
+        self.counts = counts
+
+    def process(self, key, value):
+        self.counts[value] += 1
+
+
+class Derived(Kept):
+    """Takes the default of its base."""
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (
+            Kept,
+            "Kept.__init__ keeps the default of 'seen', and Kept.process changes it: Python makes one list for all keys",
+        ),
+        (Derived, "Kept.__init__ keeps the default of 'seen', and Kept.process changes it"),
+        (
+            KeptByName,
+            "KeptByName.__init__ keeps the default of 'counts', and KeptByName.process changes it: Python makes one Counter",
+        ),
+    ],
+)
+def test_a_mutable_default_that_is_kept_and_changed_is_refused(cls, said):
+    with pytest.raises(TopologyError, match=re.escape(f"unit 'x': {said}")):
+        examine_bolt_class(cls, "x")
+
+
+class Copied(Bolt):
+    def __init__(self, seen=[], other=[], given=None):
+        seen = list(seen)
+        self.seen = seen
+        self.other = [*other]
+        self.given = given
+
+    def process(self, key, value):
+        self.seen.append(value)
+        self.other.append(value)
+        self.given.append(value)
+
+
+class Constant(Bolt):
+    def __init__(self, words=["the", "a"]):
+        self.words = words
+
+    def process(self, key, value):
+        if value not in self.words:
+            self.words = [*self.words, value]
+
+
+@pytest.mark.parametrize("cls", [Copied, Constant])
+def test_a_default_that_is_copied_or_only_read_is_none_of_it(cls):
+    examine_bolt_class(cls, "x")
+
+
 def test_a_mutable_attribute_of_a_base_class_is_refused_too():
     class Memory:
         seen: ClassVar = []
