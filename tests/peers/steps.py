@@ -79,13 +79,13 @@ class Steps:
     def _step(self):
         if not self._moving:
             return
-        old = self.operator
+        old = self.operator.state
         states = [(name and old.key_of(name), old.peek(name)) for name in old.saved_names()]
-        self.late += old.late
+        self.late += self.operator.late
         self._begin()
         for key, state in states:
             if state is not None:
-                self.operator.install_state(key, state)
+                self.operator.state.install_state(key, state)
 
     def give(self, key, at=None, n=1):
         """A tuple; what comes out of it."""
@@ -97,8 +97,8 @@ class Steps:
         """No tuple before this time is expected; what comes out."""
         self._step()
         self.operator.advance(at)
-        while self.operator.due() is not None:
-            self.operator.close_next()
+        while self.operator.close_some(1, 1, None):
+            pass
         return self._take()
 
     def at(self, now):

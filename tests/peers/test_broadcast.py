@@ -43,9 +43,10 @@ class Unit:
         return self._take()
 
     def watermark(self, at):
-        self.operator.advance(at)
-        while self.operator.due() is not None:
-            self.operator.close_next()
+        service = self.operator.timer_service
+        service.advance(at)
+        while service.close_some(1, 1, None):
+            pass
         return self._take()
 
     def _take(self):
@@ -141,12 +142,13 @@ def test_all_sub_units_have_the_same_with_another_parallelism(before, after):
     """Each sub-unit has all that was broadcast before."""
     rules, first = [(f"test{n}", 3) for n in (1, 2, 3)], Unit(Sees)
     first.rows(SENT, *rules)
-    states = [(first.operator.key_of(name), first.operator.peek(name)) for name in first.operator.saved_names()]
+    old = first.operator.state
+    states = [(old.key_of(name), old.peek(name)) for name in old.saved_names()]
     for _ in range(after):
         unit = Unit(Sees)
         for _ in range(before):  # each of those before had written the same
             for key, state in states:
-                unit.operator.install_state(key, state)
+                unit.operator.state.install_state(key, state)
         assert unit.rows(KEYED, ("any", 1)) == [("any", (1, *sorted(key for key, _ in rules)))]
 
 

@@ -39,15 +39,16 @@ class Steps:
         self.operator: Any = operator(
             OperatorParameters(self.plan, context, self._emitter, Codec(), None, self.clock())
         )
+        self.service = self.operator.timer_service or self.operator
 
     def _step(self):
         if self._moving:
-            old = self.operator
+            old = self.operator.state
             states = [(name and old.key_of(name), old.peek(name)) for name in old.saved_names()]
             self._begin()
             for key, state in states:
                 if state is not None:
-                    self.operator.install_state(key, state)
+                    self.operator.state.install_state(key, state)
 
     def _take(self):
         return [
@@ -63,22 +64,22 @@ class Steps:
 
     def watermark(self, at):
         self._step()
-        self.operator.advance(at)
-        while self.operator.due() is not None:
-            self.operator.close_next()
+        self.service.advance(at)
+        while self.service.close_some(1, 1, None):
+            pass
         return self._take()
 
     def time(self, now):
         self._step()
         self.clock.advance_to(now)
-        while self.operator.due_now(now) is not None:
-            self.operator.fire_now()
+        while self.service.due_now(now) is not None:
+            self.service.fire_now()
         return self._take()
 
     @property
     def keys(self):
         """Keys that have state."""
-        return {self.operator.key_of(name) for name in self.operator.names()}
+        return set(map(self.operator.state.key_of, self.operator.state.names()))
 
 
 @pytest.fixture(params=[False, True], ids=["stays", "moves"])
@@ -203,7 +204,7 @@ def test_keys_and_names_do_not_meet(steps, by):
     # Of one key in the order of their setting; of two, where they have moved, in any.
     in_order = sorted(((key, name) for _, key, (name, _) in found), key=lambda each: each[0])
     assert in_order == [(1, "ciao"), (1, "hello"), (2, "ciao"), (2, "hello")]
-    assert not run.operator.timers
+    assert not run.service.timers
 
 
 @pytest.mark.parametrize("by", ["event", "processing"])
@@ -214,7 +215,7 @@ def test_a_timer_that_was_taken_back_is_not_due(steps, by):
         run.give(key, [("ciao", 10, by), ("hello", 10, by)])
     run.give(1, [("hello", None, by)])
     run.give(2, [("ciao", None, by)])
-    assert len(run.operator.timers) == 2
+    assert len(run.service.timers) == 2
     found = run.watermark(10) if by == "event" else run.time(10)
     assert sorted((key, name) for _, key, (name, _) in found) == [(1, "ciao"), (2, "hello")]
 
@@ -226,20 +227,20 @@ def test_they_are_due_one_after_the_other(steps):
     run.give(1, [(f"hello {at}", at, "processing") for at in (10, 20)])
     left = []
     for now in (10, 20, 30):
-        assert run.operator.due_at() == now
+        assert run.service.due_at() == now
         run.time(now)
-        left.append(len(run.operator.timers))
+        left.append(len(run.service.timers))
     assert left == [3, 1, 0]
-    assert run.operator.due_at() is None
+    assert run.service.due_at() is None
 
 
 def test_one_that_is_earlier_is_due_first(steps):
     """InternalTimerServiceImplTest.testRegisterEarlierProcessingTimerMovesPhysicalProcessingTimer"""
     run = steps(Named)
     run.give(1, [("ciao 20", 20, "processing")])
-    assert run.operator.due_at() == 20
+    assert run.service.due_at() == 20
     run.give(1, [("ciao 10", 10, "processing")])
-    assert (run.operator.due_at(), len(run.operator.timers)) == (10, 2)
+    assert (run.service.due_at(), len(run.service.timers)) == (10, 2)
 
 
 def test_one_that_a_timer_sets_is_the_only_one(steps):
@@ -247,9 +248,9 @@ def test_one_that_a_timer_sets_is_the_only_one(steps):
     run = steps(Named)
     run.give(1, [("again", 10, "processing")])
     run.time(10)
-    assert (run.operator.due_at(), len(run.operator.timers)) == (20, 1)
+    assert (run.service.due_at(), len(run.service.timers)) == (20, 1)
     run.time(20)
-    assert (run.operator.due_at(), len(run.operator.timers)) == (30, 1)
+    assert (run.service.due_at(), len(run.service.timers)) == (30, 1)
 
 
 # Flink: WindowOperatorTest, of what is no window here but a bolt with timers -----------------------------
@@ -426,8 +427,8 @@ def test_a_list_that_waits_is_state():
     """test_collect.py, test_collect_logic_snapshot"""
     run = Steps(True, lambda s: s.batch("unit", 3, 10))
     run.give("k", 1)
-    assert [name for name, _, _ in run.operator.timers.of("k")] == ["over"]
-    assert run.operator.due_at() == 10
+    assert [name for name, _, _ in run.service.timers.of("k")] == ["over"]
+    assert run.service.due_at() == 10
     assert values(run.time(10)) == [[(1, 0)]]
 
 

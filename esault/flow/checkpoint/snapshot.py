@@ -54,7 +54,7 @@ class StateStore(Protocol):
 
 
 class Source(Protocol):
-    """The place where the state of keys lives: the operator."""
+    """The place where the state of keys lives: `OperatorState`."""
 
     def key_of(self, name: Name) -> Any:
         """The key as it travels."""

@@ -21,7 +21,7 @@ MOST_PIECES = 100
 
 
 class Saved(Source, Protocol):
-    """The operator, as far as its state is concerned."""
+    """The state of an operator, as far as it is written."""
 
     def saved_in_memory(self) -> list[Name]:
         """Names of all that has state in memory."""

@@ -22,7 +22,7 @@ __all__ = ["Copying"]
 
 
 class Source(Protocol):
-    """The place where the state of keys lives: the operator."""
+    """The place where the state of keys lives: `OperatorState`."""
 
     def names(self) -> list[Name]:
         """Names of all elements."""

@@ -31,7 +31,7 @@ class Busy(Exception):
 
 
 class Store(Protocol):
-    """The place where the state of keys lives: the operator."""
+    """The place where the state of keys lives: `OperatorState`."""
 
     def scan(self) -> Iterator[Name]:
         """Names of all elements that are here now, bit by bit while some of them leave."""

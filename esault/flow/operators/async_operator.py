@@ -13,7 +13,6 @@ from types import CoroutineType
 from typing import Any
 
 from esault.errors import StateError
-from esault.flow.handover.state_sender import Busy
 from esault.flow.operators.call_emitter import CURRENT
 from esault.flow.operators.calls import FREE, Call, Calls
 from esault.flow.operators.derived_class import by_stream
@@ -37,6 +36,7 @@ class AsyncOperator(Operator):
         """Set the place where calls wait for their turn, and the loop that runs them; before anything else is asked."""
         self.calls = calls
         self.loop = loop
+        self.state.busy = self._busy
         #: calls that have ended, in that order
         self.ended: list[Call] = []
         #: what ends the topology
@@ -65,6 +65,10 @@ class AsyncOperator(Operator):
 
     def reload(self, keys: Sequence[Any]) -> None:
         """Nothing: calls are open, and hold what would go."""
+
+    def _busy(self, name: Name) -> bool:
+        """Return whether a call is open that may change what has this name."""
+        raise NotImplementedError
 
     def _name_for(self, key: Any) -> Any:
         return key if type(key) is str else canonical(key)
@@ -290,7 +294,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         self.calls.add(Call(owner=self, name=name, key=element.key, value=None, hook=hook, run=run, then=then))
 
     def ticking(self, now: float) -> Iterator[None]:
-        yield from self.keyed.wake_arrived()
+        yield from self.elements.wake_arrived()
         for name, element in self._each():
             if self.elements.holds(name, element):
                 self._hook(name, element, "tick", lambda e=element: e.tick(now))  # type: ignore[misc]
@@ -312,10 +316,8 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             self._used.update(self.calls.names)
         yield from super().sweeping(now, before)
 
-    def remove_state(self, name: Any) -> bytes | None:
-        if self.calls.busy(name):
-            raise Busy
-        return super().remove_state(name)
+    def _busy(self, name: Name) -> bool:
+        return self.calls.busy(name)
 
 
 class AsyncObjectOperator(AsyncOperator, ObjectOperator):
@@ -396,7 +398,5 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
         if not self._must_open:
             super()._close(element)
 
-    def remove_state(self, name: Any) -> bytes | None:
-        if self.calls.open:
-            raise Busy
-        return super().remove_state(name)
+    def _busy(self, name: Name) -> bool:
+        return self.calls.open > 0

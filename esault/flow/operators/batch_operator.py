@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,6 +12,7 @@ from esault.flow.operators.derived_class import maker
 from esault.flow.operators.keyed import Keyed
 from esault.flow.operators.operator import STOPPING, Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.operator_state import OperatorState
 from esault.flow.operators.user_error import UserError
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.payload.remedy import type_name
@@ -19,7 +20,7 @@ from esault.routing.many_keys import have_bools, names_of
 from esault.routing.ring import Name, check_key, key_of
 from esault.topology.bolt import BatchBolt, takes_columns
 
-__all__ = ["BatchOperator"]
+__all__ = ["BatchOperator", "KeyedOfBatch"]
 
 #: entries of `keyed` that are looked at after the first batch
 TRIED = 64
@@ -56,6 +57,7 @@ class BatchOperator(Operator):
         stream = "process_columns_stream" if self.takes_arrays else "process_batch_stream"
         self._by_stream = len(plan.inputs) > 1 and getattr(cls, stream) is not getattr(BatchBolt, stream)
         self._tried_state = False
+        self.state = OperatorState(plan, self.codec, KeyedOfBatch(self), self._silent)
         self._by_key = plan.objects.endswith("key")
         #: what `keyed` was before a key came that holds a bool: it must not be written to any more
         self._left: dict[Any, Any] | None = None
@@ -132,31 +134,51 @@ class BatchOperator(Operator):
     def close(self) -> None:
         self._close(self.object)
 
-    def reload(self, keys: Sequence[Any]) -> None:
-        keyed, codec = self.object.keyed, self.codec
-        for key in map(key_of, set(names_of(plain(keys)))):
-            if key in keyed:
-                keyed[key] = codec.unpack(codec.pack_value(keyed[key]))
-
-    def names(self) -> list[Name]:
-        return names_of(self.object.keyed)
-
-    def remove_state(self, name: Name) -> bytes | None:
-        try:
-            value = self.object.keyed.pop(key_of(name))
-        except KeyError:
-            return None
-        return self.codec.pack_value(value)
-
-    def install_state(self, key: Any, state: bytes) -> None:
-        if self._by_key and self._left is None and have_bools((key,)):
-            self._tell_apart()
-        self.object.keyed[key] = self.codec.unpack(state)
-
-    def peek(self, name: Name) -> bytes | None:
-        keyed, key = self.object.keyed, key_of(name)
-        return self.codec.pack_value(keyed[key]) if key in keyed else None
-
     @property
     def states(self) -> int:
         return len(self.object.keyed)
+
+
+class KeyedOfBatch:
+    """The states in the `keyed` of a batch bolt."""
+
+    def __init__(self, of: BatchOperator) -> None:
+        self._of = of
+
+    def names(self) -> list[Name]:
+        return names_of(self._of.object.keyed)
+
+    in_memory = names
+
+    def scan(self) -> Iterator[Name]:
+        return iter(self.names())
+
+    def on_disk(self) -> Iterator[Name]:
+        return iter(())
+
+    @property
+    def count(self) -> int:
+        return len(self._of.object.keyed)
+
+    def take_state(self, name: Name) -> bytes | None:
+        try:
+            value = self._of.object.keyed.pop(key_of(name))
+        except KeyError:
+            return None
+        return self._of.codec.pack_value(value)
+
+    def peek_state(self, name: Name) -> bytes | None:
+        keyed, key = self._of.object.keyed, key_of(name)
+        return self._of.codec.pack_value(keyed[key]) if key in keyed else None
+
+    def put_state(self, key: Any, state: bytes) -> None:
+        if self._of._by_key and self._of._left is None and have_bools((key,)):
+            self._of._tell_apart()
+        self._of.object.keyed[key] = self._of.codec.unpack(state)
+
+    def reload(self, keys: Sequence[Any]) -> list[Name]:
+        keyed, codec, names = self._of.object.keyed, self._of.codec, names_of(plain(keys))
+        for key in map(key_of, set(names)):
+            if key in keyed:
+                keyed[key] = codec.unpack(codec.pack_value(keyed[key]))
+        return names

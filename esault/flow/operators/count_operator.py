@@ -10,6 +10,7 @@ from esault.flow.operators.open_windows import Bounds
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import WindowOperator
+from esault.routing.ring import canonical
 from esault.topology.window import CountWindow, Window
 
 __all__ = ["CountOperator"]
@@ -85,7 +86,7 @@ class CountOperator(WindowOperator):
                 for end in new:  # no window without a row
                     self._leave(counted, end)
             if not counted.rows:
-                self.elements.forget(self.name_of(counted.key))
+                self.elements.forget(canonical(counted.key))
             raise
         counted.rows += 1
         if counted.rows % self.step == 0:

@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from esault.errors import StateError
+from esault.flow.operators.broadcast_copies import BroadcastCopies
 from esault.flow.operators.derived_class import by_stream, maker_of_many
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.elements import Elements
 from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.idle import IdleSweep
-from esault.flow.operators.keyed_state import KeyedState
 from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.operator_state import OperatorState
+from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.user_error import UserError
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name
@@ -27,27 +29,40 @@ __all__ = ["ElementOperator"]
 class ElementOperator(Operator):
     """One object per key."""
 
-    keyed: KeyedState
+    #: of those with broadcast state
+    copies: BroadcastCopies | None = None
 
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
         plan, now = self.plan, parameters.now
         assert plan.factory is not None
+        self.elements = Elements(plan.name, self._made, self._opened, self._close, self.codec, bool(plan.tick_every))
+        timers = levels = None
+        if plan.timers:
+            holds, awake = self.elements.holds, self.elements.wake
+            service = TimerService(plan, self.emitter, holds, awake, self._outside_process, self.expire)
+            self.timer_service, self.context = service, service.told(self.context)
+            timers, levels = service.timers, service.levels
+        self.state = OperatorState(
+            plan,
+            self.codec,
+            self.elements,
+            self._silent,
+            timers=timers,
+            levels=levels,
+            levels_move=plan.watermarks,
+            broadcast=self.copies,
+        )
         self._make, self._cls = maker_of_many(plan.factory, self.emitter, {"context": self.context, **self._members()})
         self._by_stream: bool | None = None if self._cls is None else by_stream(self._cls)
         self._tried_state = False
-        self.elements = Elements(plan.name, self._made, self._opened, self._close, self.codec)
-        self.keyed = KeyedState(self.elements, bool(plan.tick_every))
         self._partial = plan.objects == "partial_key"
         self._idle = IdleSweep(plan.idle_after, now) if plan.idle_after else None
         by_clock = plan.expire_after if plan.expire_by == "processing" else None
         self._expiry = IdleSweep(by_clock, now, generations=4) if by_clock else None
         #: of objects that are all of one class
-        self._hot = (
-            HotLoop(self.emitter, True, self.context.in_thread)
-            if type(self) is ElementOperator and self._cls is not None
-            else None
-        )
+        may_be_hot = type(self) is ElementOperator and not plan.timers and self._cls is not None
+        self._hot = HotLoop(self.emitter, True, self.context.in_thread) if may_be_hot else None
         #: each row is a call of `_process`
         self._row_by_row = self._careful or self._partial or bool(plan.times)
         if why_not_on_disk(plan) is None:
@@ -61,7 +76,7 @@ class ElementOperator(Operator):
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
         if self._row_by_row:
-            self._run_row_by_row(self._streams[input], keys, values, ids)
+            self._run_row_by_row(input, keys, values, ids)
         else:
             key: Any = None
             hot = self._hot if self._by_stream is False else None
@@ -100,10 +115,8 @@ class ElementOperator(Operator):
                         name(id)
             except STOPPING:
                 raise
-            except StateError as error:
-                raise UserError(str(error)) from error
             except BaseException as error:
-                raise self._fail(error, key if hot is None else hot.key(keys), "process") from error
+                raise self._raised(error, key if hot is None else hot.key(keys)) from error
         if self._used is not None:
             self._used.update(names_of(keys))
         if self.memory is not None and self.memory.most is not None:
@@ -112,12 +125,12 @@ class ElementOperator(Operator):
             self._try_state(keys)
 
     def _run_row_by_row(
-        self, stream: str, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
+        self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
     ) -> None:
-        def call(key: Any, value: Any) -> None:
-            self._process(stream, key, value)
-
-        hot = None if self._partial or self.plan.times or self._by_stream is not False else self._hot
+        call: Callable[[Any, Any], Any] = functools.partial(self._process, self._streams[input])
+        if self.timer_service is not None and self.plan.times:
+            call = self.timer_service.timed(self.plan.times[input], call)
+        hot = None if self._partial or self._by_stream is not False else self._hot
         if hot is not None and hot.ready(self._cls, len(keys), True):  # type: ignore[arg-type]
             self._run_hot(hot, self.elements, call, keys, values, ids)
         else:
@@ -159,15 +172,15 @@ class ElementOperator(Operator):
             check_own_names(self.plan.name, element, key[0] if self._partial else key)
             try:
                 put_state(self.plan.name, element, pack_state(self.plan.name, element, self.codec), self.codec)
+                self._opened_state.try_again(element)
             except StateError as error:
                 raise UserError(str(error)) from error
-            self._try_opened(element)
 
     def _each(self) -> Iterator[tuple[Name, Any]]:
         return self.elements.live()
 
     def ticking(self, now: float) -> Iterator[None]:
-        yield from self.keyed.wake_arrived()
+        yield from self.elements.wake_arrived()
         for name, element in self._each():
             if self.elements.holds(name, element):  # it may have moved since the round began
                 self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
@@ -181,6 +194,8 @@ class ElementOperator(Operator):
         return defines(self._cls, "finish")
 
     def finishing(self) -> Iterator[None]:
+        if self.timer_service is not None:
+            yield from self.timer_service.finishing()
         if not self._finishes:
             return
         if self.memory is not None and self.memory.most is not None:
@@ -243,10 +258,12 @@ class ElementOperator(Operator):
 
     def waits(self, name: Name) -> bool:
         """Return whether something is still to be done for this key, so that it does not expire."""
-        return False
+        return self.timer_service is not None and self.timer_service.waits(name)
 
     def expire(self, names: Iterable[Name]) -> bool:
-        """Finish and forget elements; whether there were any."""
+        """Finish and forget elements, but those that wait; whether there were any."""
+        if self.timer_service is not None:
+            names = [name for name in names if not self.waits(name)]
         found, finishes = False, self._finishes
         for name in names:
             # What was put away was closed then: only to finish it, it is made again.
@@ -270,8 +287,14 @@ class ElementOperator(Operator):
         """Leave it to the caller to name idle elements: `sweep` does nothing any more."""
         self._idle = self._expiry = self._used = None
 
+    def order_by_key(self) -> None:
+        self.elements.ordered = True
+        if self.timer_service is not None:
+            self.timer_service.timers.ordered = True
+
     @property
     def states(self) -> int:
         # One element speaks for all: this is asked several times a second, however many there are.
         some = next(iter(self.elements.values()), None)
-        return 0 if some is not None and not keeps_state(some) else self.elements.count
+        count = 0 if some is not None and not keeps_state(some) else self.elements.count
+        return count or (0 if self.timer_service is None else len(self.timer_service.timers))

@@ -1,12 +1,14 @@
 """Layer two of the routing: the input table of a sub-unit, key -> element (Zhan et al. 2017, two-layer routing).
 
 An element is the user's object for one key, made on the key's first tuple and put away when it is idle.
+
+It is one module of over 300 lines: all that makes, finds and takes out elements goes by the same three tables.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from itertools import chain, islice
 from typing import Any
 
@@ -37,6 +39,7 @@ class Elements(dict[Any, Any]):
     """
 
     __slots__ = (
+        "_arrived",
         "_away",
         "_close",
         "_codec",
@@ -57,6 +60,7 @@ class Elements(dict[Any, Any]):
         ready: Callable[[Any, Any], None],
         close: Callable[[Any], None],
         codec: Codec,
+        ticks: bool = False,
     ) -> None:
         super().__init__()
         self._unit = unit
@@ -69,6 +73,8 @@ class Elements(dict[Any, Any]):
         self._look_alikes: dict[Canonical, Any] = {}
         #: states of elements that were put away, packed
         self._away: PackedStates = InMemory()
+        #: those that came with their state and have had no tuple since, which are made before a tick; None: there are no ticks
+        self._arrived: set[Name] | None = set() if ticks else None
         #: elements made or restored so far
         self.made = 0
         #: makes an element that needs nothing else; None where some do
@@ -262,7 +268,25 @@ class Elements(dict[Any, Any]):
 
     def put_state(self, key: Any, state: bytes) -> None:
         """Take over a key with its packed state; the element is made when its first tuple comes."""
-        self._away[canonical(key)] = state
+        name = canonical(key)
+        self._away[name] = state
+        if self._arrived is not None:
+            self._arrived.add(name)
+
+    def reload(self, keys: Iterable[Any]) -> set[Name]:
+        """Put the state of these keys through bytes; their names. Raises StateError."""
+        names = {canonical(key) for key in keys}
+        for name in names:
+            self.put_away(name)
+        if self._arrived is not None:
+            self._arrived |= names
+        return names
+
+    def wake_arrived(self) -> Iterator[None]:
+        """Make those that were at work where they came from, one by one."""
+        while self._arrived:
+            self.wake(self._arrived.pop())
+            yield
 
     def forget(self, name: Name) -> None:
         """Remove an element without a word to it."""

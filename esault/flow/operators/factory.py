@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from esault.flow.operators.async_operator import AsyncElementOperator, AsyncObjectOperator
 from esault.flow.operators.batch_operator import BatchOperator
-from esault.flow.operators.broadcast_operator import BroadcastOperator, BroadcastTimerOperator
+from esault.flow.operators.broadcast_operator import BroadcastOperator
 from esault.flow.operators.count_operator import CountOperator
 from esault.flow.operators.element_operator import ElementOperator
-from esault.flow.operators.key_timer_operator import KeyTimerOperator
 from esault.flow.operators.object_operator import ObjectOperator
-from esault.flow.operators.object_timer_operator import ObjectTimerOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.pane_operator import PaneOperator
@@ -47,9 +45,7 @@ def operator(parameters: OperatorParameters) -> Operator:
     if plan.concurrency:
         kind = AsyncElementOperator if plan.objects.endswith("key") else AsyncObjectOperator
     elif plan.broadcast_inputs:
-        kind = BroadcastTimerOperator if plan.timers else BroadcastOperator
-    elif plan.timers:
-        kind = KeyTimerOperator if plan.objects == "key" else ObjectTimerOperator
+        kind = BroadcastOperator
     else:
         kind = BatchOperator if plan.batch else ElementOperator if plan.objects.endswith("key") else ObjectOperator
     return kind(parameters)

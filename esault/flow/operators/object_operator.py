@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import StateError
@@ -11,22 +12,34 @@ from esault.flow.operators.element_state import check_own_names, keeps_state, pa
 from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.operator import STOPPING, Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.operator_state import OperatorState
+from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.user_error import UserError
+from esault.flow.watermark.key_timers import KeyTimers
+from esault.routing.ring import Name
 from esault.topology.bolt import Bolt
 
 if TYPE_CHECKING:
     from esault.topology.process_loop import ProcessLoop
 
-__all__ = ["ObjectOperator"]
+__all__ = ["ObjectOperator", "OneObject"]
 
 
 class ObjectOperator(Operator):
     """One object for the whole sub-unit, or for the whole unit."""
 
+    #: the one object of the unit went to another sub-unit, or is not at work yet
+    _given = True
+
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
-        emitter, factory = self.emitter, self.plan.factory
+        plan, emitter, factory = self.plan, self.emitter, self.plan.factory
         assert factory is not None
+        timers = None
+        if plan.timers:
+            service = TimerService(plan, emitter, self._holds, self._awake, self._outside_process, lambda names: False)
+            self.timer_service, self.context, timers = service, service.told(self.context), service.timers
+        self.state = OperatorState(plan, self.codec, OneObject(self, timers), self._silent, timers=timers)
         members = {"emit": emitter.function(), "context": self.context, **self._members()}
         self._new, _ = maker(factory, members, Bolt)
         try:
@@ -39,20 +52,20 @@ class ObjectOperator(Operator):
         except BaseException as error:
             raise self._fail(error, None, "open") from error
         self._by_stream = by_stream(type(self.object))
-        self._tried_state = False
-        #: the one object of the unit went to another sub-unit
-        self._given = False
+        #: each row is a call of `_row`
+        self._row_by_row = self._by_stream or bool(plan.times)
+        self._tried_state = self._given = False
 
         def trusted() -> None:
             type(self.object).emit = emitter.function()
 
         emitter.on_trusted = trusted
-        self._hot = HotLoop(emitter, False, self.context.in_thread) if type(self) is ObjectOperator else None
+        may_be_hot = type(self) is ObjectOperator and not plan.timers
+        self._hot = HotLoop(emitter, False, self.context.in_thread) if may_be_hot else None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
-        if self._by_stream:
-            process_stream, stream = self.object.process_stream, self._streams[input]
-            self._run_careful(lambda key, value: process_stream(stream, key, value), keys, values, ids)
+        if self._row_by_row:
+            self._run_careful(self._row(input), keys, values, ids)
         elif self._careful:
             # The length of the column before a row is what to go back to where it raises.
             if self._hot is not None and self._hot.ready(type(self.object), len(keys), True):
@@ -89,6 +102,15 @@ class ObjectOperator(Operator):
         if not self._tried_state:
             self._try_state()
 
+    def _row(self, input: int) -> Callable[[Any, Any], Any]:
+        """Return what processes a row of an input."""
+        process: Callable[[Any, Any], Any] = self.object.process
+        if self._by_stream:
+            process = functools.partial(self.object.process_stream, self._streams[input])
+        if self.timer_service is not None and self.plan.times:
+            process = self.timer_service.timed(self.plan.times[input], process)
+        return process
+
     def mapping(self, count: int) -> ProcessLoop | None:
         hot = self._hot
         if hot is None or self._careful or not hot.maps or not hot.ready(type(self.object), count, False):
@@ -112,50 +134,76 @@ class ObjectOperator(Operator):
         check_own_names(self.plan.name, self.object, self.object.key)
         try:
             pack_state(self.plan.name, self.object, self.codec)
+            self._opened_state.try_again(self.object)
         except StateError as error:
             raise UserError(str(error)) from error
-        self._try_opened(self.object)
 
     def close(self) -> None:
         if not self._given:
             self._close(self.object)
 
-    def reload(self, keys: Sequence[Any]) -> None:
-        try:
-            state = pack_state(self.plan.name, self.object, self.codec)
-            self._close(self.object)
-            self.object = self._silent(self._new, "__init__")
-            self.object.key = None
-            put_state(self.plan.name, self.object, state, self.codec)
-        except StateError as error:
-            raise UserError(str(error)) from error
-        try:
-            self._opened(self.object, None)
-        except STOPPING:
-            raise
-        except BaseException as error:
-            raise self._fail(error, None, "open") from error
+    def _holds(self, name: Name, element: Any) -> bool:
+        return not self._given and element is self.object
 
-    def names(self) -> list[Any]:
-        return [None] if self.plan.objects == "unit" and not self._given else []
-
-    def remove_state(self, name: Any) -> bytes | None:
-        if self._given or self.plan.objects != "unit":
-            return None
-        self._given = True
-        state = pack_state(self.plan.name, self.object, self.codec)
-        self._close(self.object)
-        return state
-
-    def install_state(self, key: Any, state: bytes) -> None:
-        put_state(self.plan.name, self.object, state, self.codec)
-
-    def saved_names(self) -> list[Any]:
-        return [] if self._given or not self.object.__getstate__() else [None]
-
-    def peek(self, name: Any) -> bytes | None:
-        return pack_state(self.plan.name, self.object, self.codec)
+    def _awake(self, name: Name) -> Any:
+        return None if self._given else self.object
 
     @property
     def states(self) -> int:
-        return 1 if keeps_state(self.object) else 0
+        return 1 if keeps_state(self.object) else 0 if self.timer_service is None else len(self.timer_service.timers)
+
+
+class OneObject:
+    """The state of the one object, whose name is None."""
+
+    def __init__(self, of: ObjectOperator, timers: KeyTimers | None) -> None:
+        self._of, self._timers = of, timers
+
+    def names(self) -> list[Name]:
+        return [None] if self._of.plan.objects == "unit" and not self._of._given else []
+
+    def scan(self) -> Iterator[Name]:
+        return iter(self.names())
+
+    def in_memory(self) -> list[Name]:
+        of = self._of
+        return [None] if not of._given and (of.object.__getstate__() or self._timers) else []
+
+    def on_disk(self) -> Iterator[Name]:
+        return iter(())
+
+    @property
+    def count(self) -> int:
+        return len(self.in_memory())
+
+    def take_state(self, name: Name) -> bytes | None:
+        if not self.names():
+            return None
+        self._of._given = True
+        state = self.peek_state(name)
+        self._of._close(self._of.object)
+        return state
+
+    def peek_state(self, name: Name) -> bytes:
+        of = self._of
+        return pack_state(of.plan.name, of.object, of.codec)
+
+    def put_state(self, key: Any, state: bytes) -> None:
+        of = self._of
+        put_state(of.plan.name, of.object, state, of.codec)
+
+    def reload(self, keys: Sequence[Any]) -> list[Name]:
+        of, state = self._of, self.peek_state(None)
+        given, of._given = of._given, True  # neither the one that goes nor the one that comes is at work meanwhile
+        of._close(of.object)
+        of.object = of._silent(of._new, "__init__")
+        of.object.key = None
+        self.put_state(None, state)
+        try:
+            of._opened(of.object, None)
+        except STOPPING:
+            raise
+        except BaseException as error:
+            raise of._fail(error, None, "open") from error
+        of._given = given
+        return [None]

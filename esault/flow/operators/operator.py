@@ -10,19 +10,18 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from esault.errors import FrameError, StateError
+from esault.errors import StateError
 from esault.flow.operators.dead_letter import dead_letter, rows_of
 from esault.flow.operators.hot_loop import HotLoop
-from esault.flow.operators.keyed_state import KeyedState
 from esault.flow.operators.long_opens import LongOpens
 from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.opened_state import OpenedState
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.operator_state import OperatorState
+from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.user_error import UserError, described, hook_of, say_hook
 from esault.payload.attributes import get_attributes
-from esault.payload.class_names import named
-from esault.payload.schema import Evolution, Schema, describe, describe_all
-from esault.routing.ring import Canonical, Name, canonical
+from esault.routing.ring import Name
 from esault.topology.bolt import Bolt
 from esault.topology.function import is_async
 
@@ -40,16 +39,16 @@ class Operator:
 
     #: whether `run` takes arrays; else it gets tuples
     takes_arrays = False
-    #: the sub-unit has no ranges any more
-    leaving = False
     #: of the tuple that is processed; None where that is not known any more
     input: int | None = 0
     #: how many keys it holds in memory; None where all are, always
     memory: MemoryBound | None = None
     #: of those with one object
     object: Any
-    #: of those with an object for each key; None: nothing stands under keys, or the operator holds it in another way
-    keyed: KeyedState | None = None
+    #: what is saved and moved
+    state: OperatorState
+    #: of those whose objects set timers
+    timer_service: TimerService | None = None
     #: makes an object of many, and their class, where it is known: each has the hooks of the first one
     _make: Callable[[], Any]
     _cls: type[Any] | None = None
@@ -82,6 +81,10 @@ class Operator:
     def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
         key = self._users_key(key, hook)
         return UserError(f"unit {self.plan.name!r}, {hook_of(error, hook)}, key {key!r}: {described(error)}")
+
+    def _raised(self, error: BaseException, key: Any, hook: str = "process") -> UserError:
+        """Return the error that ends the run where a hook has raised this one; of a state that cannot move its text is known."""
+        return UserError(str(error)) if isinstance(error, StateError) else self._fail(error, key, hook)
 
     def _users_key(self, key: Any, hook: str) -> Any:
         """Return the key of a row as its user knows it: what a part of it is named by on the wire is no key of the user's."""
@@ -242,6 +245,8 @@ class Operator:
 
     def finishing(self) -> Iterator[None]:
         """Call `finish` on every object, one a step."""
+        if self.timer_service is not None:
+            yield from self.timer_service.finishing()
         self.context.finish_for("drained")
         self._outside_process(self.object.finish, None, "finish")
         yield
@@ -266,119 +271,13 @@ class Operator:
 
     def reload(self, keys: Sequence[Any]) -> None:
         """Put the state of these keys through bytes, as a move would: what breaks by it breaks at once. Raises UserError."""
-        if self.keyed is not None:
-            self.keyed.reload(keys)
-
-    # moving: what `handover.Store` asks for; nothing moves where an object stands for a sub-unit -----
-
-    def names(self) -> list[Name]:
-        """Names of all elements."""
-        return [] if self.keyed is None else self.keyed.elements.names()
-
-    def scan(self) -> Iterator[Name]:
-        """Names of all elements that are here now, bit by bit while some of them leave."""
-        return iter(self.names()) if self.keyed is None else self.keyed.elements.scan()
-
-    def key_of(self, name: Name) -> Any:
-        """The key of an element as it travels."""
-        return name.key if type(name) is Canonical else name  # `key_of`, without a call for each key of a checkpoint
-
-    def name_of(self, key: Any) -> Name:
-        """The name of the element of this key."""
-        return canonical(key)
-
-    def remove_state(self, name: Name) -> bytes | None:
-        """Take an element out, closed; its packed state, or None if there is none."""
-        return None if self.keyed is None else self.keyed.elements.take_state(name)
-
-    def install_state(self, key: Any, state: bytes) -> None:
-        """Take a key over, with its state."""
-        if self.keyed is not None:
-            self.keyed.install(key, state)
-
-    def install_watermark(self, state: bytes, ranges: Sequence[tuple[int, int]]) -> None:
-        """Take in how far time had come for keys of these ranges, as a checkpoint has it under no key."""
-
-    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        """Pack what the new owner of these ranges must know besides the state of their keys; None: nothing."""
-        return None
-
-    def install_ring_state(self, said: Any) -> None:
-        """Take in what the old owner said so. Raises FrameError."""
-
-    def broadcast_copy(self) -> bytes | None:
-        """Pack the broadcast state, for a new sub-unit; None: there is none."""
-        return None
-
-    def install_broadcast(self, state: bytes) -> None:
-        """Take in the broadcast state of another sub-unit. Raises StateError."""
-
-    # checkpoints ---------------------------------------------------------------------------------
+        try:
+            self.state.reload(keys)
+        except StateError as error:
+            raise UserError(str(error)) from error
 
     def order_by_key(self) -> None:
         """From now on hooks of many elements are called in an order that follows from their keys, not from what was here before."""
-        if self.keyed is not None:
-            self.keyed.elements.ordered = True
-
-    def saved_names(self) -> list[Name]:
-        """Names of all whose state belongs into a checkpoint."""
-        return [*self.beside_keys(), *self.names()]
-
-    def saved_in_memory(self) -> list[Name]:
-        """Those of them whose state is in memory at this moment."""
-        return self.saved_names() if self.keyed is None else [*self.beside_keys(), *self.keyed.elements.in_memory()]
-
-    def saved_on_disk(self) -> Iterator[Name]:
-        """The others, read when they are asked for, while states come and go: some may have left meanwhile."""
-        return iter(()) if self.keyed is None else self.keyed.elements.on_disk()
-
-    @property
-    def saved_count(self) -> int:
-        """Return about how many they are."""
-        return len(self.saved_names()) if self.keyed is None else self.keyed.elements.count
-
-    def beside_keys(self) -> list[Name]:
-        """Return [None] where there is state that belongs to no key, which `peek` gives for it."""
-        return []
-
-    def peek(self, name: Name) -> bytes | None:
-        """The packed state of an element, which stays; None if there is none."""
-        return None if self.keyed is None else self.keyed.elements.peek_state(name)
-
-    # other versions of the code ---------------------------------------------------------------------
-
-    def own_class(self) -> type | None:
-        """The class of its objects; None where it has none of its own."""
-        fresh = self._template()
-        return None if fresh is None else type(fresh)
-
-    def schema(self) -> Schema:
-        """Return the description of the classes in its state."""
-        own = self.own_class()
-        return {**describe_all(named()), **({"": describe(own)} if own is not None else {})}
-
-    def evolved(self, state: bytes, evolution: Evolution) -> bytes:
-        """State that was written by another version of the code, as this one has it. Raises StateError."""
-        fresh = self._template()
-        try:
-            found = evolution.read(state, fresh)
-        except FrameError as error:
-            raise StateError(f"unit {self.plan.name!r}: the state cannot be restored: {error}") from None
-        if fresh is not None and type(fresh).__setstate__ is Bolt.__setstate__:
-            found = evolution.attributes(found, fresh)
-        return self.codec.pack_value(found, fresh)
-
-    def evolved_more(self, state: bytes, evolution: Evolution) -> bytes:
-        """The same for what stands under no key. Raises StateError."""
-        return state
-
-    def _template(self) -> Any:
-        """A fresh object, whose attributes tell what its class has; None where there are no objects with attributes."""
-        if self._fresh_object is None and self.plan.factory is not None and not self.plan.batch:
-            self._fresh_object = self._silent(self.plan.factory, "__init__")
-        return self._fresh_object
-
-    _fresh_object: Any = None
 
     def _silent(self, call: Callable[[], Any], what: str) -> Any:
         """Call what may not emit."""
@@ -395,7 +294,7 @@ class Operator:
 
     def _members(self) -> dict[str, Any]:
         """Attributes of the objects' class besides `emit` and `context`."""
-        return {}
+        return {} if self.timer_service is None else self.timer_service.members()
 
     def _share(self, element: Any) -> None:
         """Have the first object open what all of them share."""
@@ -462,13 +361,6 @@ class Operator:
         """Return whether this is the first object whose `open` is called, of a unit whose objects come back."""
         first, self._open_seen = not self._open_seen, True
         return first and self.plan.objects != "sub-unit"
-
-    def _try_opened(self, element: Any) -> None:
-        """Look whether a tuple has changed what `open` gave. Raises UserError."""
-        try:
-            self._opened_state.try_again(element)
-        except StateError as error:
-            raise UserError(str(error)) from error
 
     _open_seen = False
 

@@ -145,7 +145,7 @@ class PaneOperator(WindowOperator):
             self._into(windows, indices, level, at, stream, value)
         finally:
             if not windows:
-                self.elements.forget(self.name_of(key))
+                self.elements.forget(canonical(key))
         if not self._careful:
             self.row_added()
 
@@ -179,7 +179,7 @@ class PaneOperator(WindowOperator):
                 self._ready.append((windows, index, EARLY))
             elif self.panes.early_seconds is not None and told.wake_at is None:
                 told.wake_at = self.context.now() + self.panes.early_seconds
-                self.alarms.add(told.wake_at, self.name_of(windows.key))
+                self.alarms.add(told.wake_at, canonical(windows.key))
 
     def row_added(self) -> None:
         ready, self._ready = self._ready, []
@@ -192,12 +192,12 @@ class PaneOperator(WindowOperator):
         windows[index] = self.new(windows.key, bounds)
         told = windows.told[index] = _Told()
         told.ended = bounds.end <= level
-        self.timers.add(bounds.end + self._allowed if told.ended else bounds.end, self.name_of(windows.key))
+        self.timers.add(bounds.end + self._allowed if told.ended else bounds.end, canonical(windows.key))
 
     def _leave(self, windows: Any, index: int) -> None:
         windows.told.pop(index, None)
         super()._leave(windows, index)
-        self.timers.remove(self.bounds[index].end + self._allowed, self.name_of(windows.key))
+        self.timers.remove(self.bounds[index].end + self._allowed, canonical(windows.key))
 
     # panes -------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class PaneOperator(WindowOperator):
         found = [self.alarms.next(END_OF_TIME), self.timers.next(END_OF_TIME) if self.by_clock else None]
         return min((each[0] for each in found if each is not None), default=None)
 
-    def due_now(self, now: float) -> Name | None:
+    def due_now(self, now: float) -> tuple[Name] | None:
         """The name of the key with what is due first by the clock; None: nothing is. An early pane comes before an end."""
         for early, timers in ((True, self.alarms), (False, self.timers)):
             if not early and not self.by_clock:
@@ -308,7 +308,7 @@ class PaneOperator(WindowOperator):
             while (found := timers.next(now)) is not None:
                 if self.elements.wake(found[1]) is not None:
                     self._due_now = (early, *found)
-                    return found[1]
+                    return (found[1],)
                 timers.remove(*found)  # it has moved
         return None
 
@@ -333,12 +333,9 @@ class PaneOperator(WindowOperator):
 
     # moving ------------------------------------------------------------------------------------
 
-    def install_state(self, key: Any, state: bytes) -> None:
-        super().install_state(key, state)
-        if key is not None and self.panes.early_seconds is not None:
+    def _key_came(self, name: Name, state: bytes) -> None:
+        super()._key_came(name, state)
+        if self.panes.early_seconds is not None:
             for _, _, *told in self.codec.unpack(state):
                 if told and told[0][3] is not None:
-                    self.alarms.add(told[0][3], canonical(key))
-
-    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        return tuple(self.levels.cut(ranges)) if self.times or self.by_clock else None
+                    self.alarms.add(told[0][3], name)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
-from esault.errors import StateError
 from esault.flow.operators.open_session import OpenSession
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.watermark.clock import as_time, times_at_once
+from esault.routing.ring import canonical
 from esault.topology.bolt import Bolt
 from esault.topology.window import SessionWindow, Window
 
@@ -91,7 +91,7 @@ class SessionOperator(WindowOperator):
                 due = after(at, end_of_time)
                 if due < session.wake_at:
                     session.wake_at = due
-                    self.timers.add(due, key if type(key) is str else self.name_of(key))
+                    self.timers.add(due, key if type(key) is str else canonical(key))
 
     def _is_behind(self, key: Any, time: Callable[[Any], float], value: Any) -> bool:
         try:
@@ -116,7 +116,7 @@ class SessionOperator(WindowOperator):
             self._set_timer(session)
         finally:
             if session.element is None and not session.rows:
-                self.elements.forget(self.name_of(session.key))
+                self.elements.forget(canonical(session.key))
 
     @property
     def _nothing_at_the_end(self) -> bool:
@@ -129,7 +129,7 @@ class SessionOperator(WindowOperator):
             if not session.rows:
                 session.end_timer = due
             key = session.key
-            self.timers.add(due, key if type(key) is str else self.name_of(key))
+            self.timers.add(due, key if type(key) is str else canonical(key))
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         return [state[0]]
@@ -196,10 +196,8 @@ class SessionOperator(WindowOperator):
                     self.ordinal += 1
         except (*STOPPING, UserError):
             raise
-        except StateError as error:
-            raise UserError(str(error)) from error
         except BaseException as error:
-            raise self._fail(error, key, "process") from error
+            raise self._raised(error, key) from error
         if element is not None and last < until and (not session.rows or session.rows[0][0] > last):
             self._end(session)
 

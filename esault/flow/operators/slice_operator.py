@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any, ClassVar
 
-from esault.errors import StateError
 from esault.flow.operators.open_windows import Bounds, Late, owned
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
@@ -19,6 +18,7 @@ from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.watermark.clock import times_at_once
 from esault.routing.many_keys import names_of
+from esault.routing.ring import canonical
 from esault.topology.aggregates.aggregated import Aggregated
 from esault.topology.plan import UnitPlan
 from esault.topology.slices import may_share_slices
@@ -110,7 +110,7 @@ class SliceOperator(WindowOperator):
                 return self._late
             end = slices.next * every + self._size
         made = slices[number] = self.new(key, Window(number * every, (number + 1) * every))
-        name, add = key if type(key) is str else self.name_of(key), self.timers.add
+        name, add = key if type(key) is str else canonical(key), self.timers.add
         for due in range(end, after, every):
             add(due, name)
         return made
@@ -150,8 +150,6 @@ class SliceOperator(WindowOperator):
                         self._name(id)
         except (*STOPPING, UserError):
             raise
-        except StateError as error:
-            raise UserError(str(error)) from error
         except BaseException as error:
             raise self._because(error, time, key, value) from error
         if self.late != late:  # of a key that has nothing else, nothing is kept

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from esault.errors import StateError
 from esault.flow.operators.open_windows import KEPT, Bounds, Late, OpenWindows, owned
 from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
-from esault.flow.operators.user_error import UserError
 from esault.flow.operators.window_operator import NoTime, WindowOperator
 from esault.flow.watermark.clock import times_at_once
 from esault.routing.many_keys import names_of
+from esault.routing.ring import canonical
 from esault.topology.window import SlidingWindow, TimeWindow, TumblingWindow
 
 __all__ = ["TimeWindowOperator"]
@@ -70,7 +69,7 @@ class TimeWindowOperator(WindowOperator):
         if bounds.end <= self.level(key):
             return self._late
         element = windows[index] = self.new(key, bounds)
-        self.timers.add(bounds.end, key if type(key) is str else self.name_of(key))
+        self.timers.add(bounds.end, key if type(key) is str else canonical(key))
         return element
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
@@ -102,8 +101,6 @@ class TimeWindowOperator(WindowOperator):
                     name(id)
         except STOPPING:
             raise
-        except StateError as error:
-            raise UserError(str(error)) from error
         except BaseException as error:
             raise self._because(error, time, key, value) from error
         if self.late != late:  # of a key that has nothing else, nothing is kept
@@ -149,7 +146,7 @@ class TimeWindowOperator(WindowOperator):
                 self.is_late(windows.key, value)
         finally:
             if not windows:
-                self.elements.forget(self.name_of(windows.key))
+                self.elements.forget(canonical(windows.key))
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         return self.bounds.ends(state)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.flow.operators.operator import Operator
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import FAR, WindowOperator
-from esault.payload.schema import Evolution
-from esault.routing.ring import Name
+from esault.routing.ring import Name, canonical
 from esault.topology.timed_bolt import NEVER, TimedBolt
 
 __all__ = ["TimedOperator"]
@@ -21,6 +19,7 @@ class TimedOperator(WindowOperator):
     def __init__(self, parameters: OperatorParameters) -> None:
         super().__init__(parameters)
         self._made = True
+        self.state.nested = False
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         if self.timers.next(self.levels.own) is not None:
@@ -40,13 +39,13 @@ class TimedOperator(WindowOperator):
             self._set_timer(bolt)
         finally:
             if not bolt.needed:
-                self.elements.forget(self.name_of(key))
+                self.elements.forget(canonical(key))
 
     def _set_timer(self, bolt: TimedBolt) -> None:
         due = bolt.due
         if due < bolt.wake_at:
             bolt.wake_at = due
-            self.timers.add(due, self.name_of(bolt.key))
+            self.timers.add(due, canonical(bolt.key))
 
     @property
     def _nothing_at_the_end(self) -> bool:
@@ -67,6 +66,3 @@ class TimedOperator(WindowOperator):
             self._set_timer(bolt)
         else:
             self.elements.forget(name)
-
-    def evolved(self, state: bytes, evolution: Evolution) -> bytes:
-        return Operator.evolved(self, state, evolution)

@@ -9,19 +9,18 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from esault.errors import EsaultError, FrameError, StateError
+from esault.errors import EsaultError, StateError
 from esault.flow.operators.derived_class import by_stream, maker_of_many
 from esault.flow.operators.element_state import pack_state, put_state
 from esault.flow.operators.elements import Elements
-from esault.flow.operators.keyed_state import KeyedState
 from esault.flow.operators.open_windows import Bounds
 from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
+from esault.flow.operators.operator_state import OperatorState
 from esault.flow.operators.user_error import UserError, say_hook
 from esault.flow.watermark.clock import END_OF_TIME, as_time, no_time
 from esault.flow.watermark.levels import Levels
 from esault.flow.watermark.timers import Timers
-from esault.payload.schema import Evolution
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, canonical
 from esault.topology.join import Join
@@ -54,7 +53,6 @@ class WindowsOfKey(Protocol):
 class WindowOperator(Operator):
     """Base of those for the kinds of windows. `elements` holds, for each key, its windows."""
 
-    keyed: KeyedState
     bounds: Bounds
 
     def __init__(self, parameters: OperatorParameters) -> None:
@@ -80,8 +78,19 @@ class WindowOperator(Operator):
         self._simply = not self._careful and plan.replicas == 1
         self.context.finish_for("window")
         self._own_name = f"{self.context.sub_unit}:f"
-        self.elements = Elements(plan.name, self._object, lambda windows, key: None, self._close_all, self.codec)
-        self.keyed = KeyedState(self.elements, bool(plan.tick_every))
+        self.elements = Elements(
+            plan.name, self._object, lambda windows, key: None, self._close_all, self.codec, bool(plan.tick_every)
+        )
+        self.state = OperatorState(
+            plan,
+            self.codec,
+            self.elements,
+            self._silent,
+            levels=self.levels,
+            levels_move=bool(self.times) or plan.window.by_clock,
+        )
+        self.state.nested = True
+        self.state.came = self._key_came
 
     # for the kinds -----------------------------------------------------------------------------
 
@@ -131,7 +140,7 @@ class WindowOperator(Operator):
         """Take a window away that has had no row, if it was opened."""
         element = windows.pop(index, None)
         if element is not None:
-            self.timers.remove(self.bounds[index].end, self.name_of(windows.key))
+            self.timers.remove(self.bounds[index].end, canonical(windows.key))
             self._close(element)
 
     # objects -----------------------------------------------------------------------------------
@@ -208,10 +217,8 @@ class WindowOperator(Operator):
                 element.finish()
             except STOPPING:
                 raise
-            except StateError as error:
-                raise UserError(str(error)) from error
             except BaseException as error:
-                raise self._fail(error, element.key, "finish") from error
+                raise self._raised(error, element.key, "finish") from error
             if self.plan.wants_id:
                 self._name(f"{self._own_name}{self.ordinal}")
                 self.ordinal += 1
@@ -244,10 +251,8 @@ class WindowOperator(Operator):
                         self._name(ids[i])
             except (*STOPPING, UserError):
                 raise
-            except StateError as error:
-                raise UserError(str(error)) from error
             except BaseException as error:
-                raise self._fail(error, key, "process") from error
+                raise self._raised(error, key) from error
         self.try_state(keys)
 
     def _fail(self, error: BaseException, key: Any, hook: str) -> UserError:
@@ -274,7 +279,7 @@ class WindowOperator(Operator):
             self.time_of(time, value)
         except NoTime as no_time:
             return self._fail(no_time, key, "time")
-        return self._fail(error, key, "process")
+        return self._raised(error, key)
 
     def latest_of(self, input: int) -> float | None:
         """The last time that is believed now, of rows of this input; None: all are."""
@@ -313,14 +318,14 @@ class WindowOperator(Operator):
         if self._tried_state:
             return
         for key in keys[:1]:
-            windows = self.elements.present(self.name_of(key))
+            windows = self.elements.present(canonical(key))
             for element in windows.objects() if windows is not None else ():
                 self._tried_state = True
                 try:
                     put_state(self.plan.name, element, self.packed(element), self.codec)
+                    self._opened_state.try_again(element)
                 except StateError as error:
                     raise UserError(str(error)) from error
-                self._try_opened(element)
                 return
 
     # closing -----------------------------------------------------------------------------------
@@ -334,20 +339,7 @@ class WindowOperator(Operator):
             self.levels.catch_up()
 
     def order_by_key(self) -> None:
-        super().order_by_key()
-        self.timers.ordered = True
-
-    def due(self) -> Name | None:
-        """The name of the key that has something to close, the earliest first; None if none has."""
-        while (found := self.timers.next(self.levels.own)) is not None:
-            if self.elements.wake(found[1]) is not None:
-                return found[1]
-            self.timers.remove(*found)  # it has moved
-        return None
-
-    def close_next(self) -> None:
-        """Close what `due` said."""
-        self.close_some(1, 1, None)
+        self.elements.ordered = self.timers.ordered = True
 
     def close_some(self, keys: int, rows: int, before: Callable[[tuple[Name]], None] | None) -> bool:
         """Close what is due, of so many keys at most, until so many rows are out; whether there may be more.
@@ -405,7 +397,7 @@ class WindowOperator(Operator):
     # calls beside process ----------------------------------------------------------------------
 
     def ticking(self, now: float) -> Iterator[None]:
-        yield from self.keyed.wake_arrived()
+        yield from self.elements.wake_arrived()
         for name, windows in self.elements.live():
             for element in windows.objects():
                 if self.elements.holds(name, windows) and any(element is each for each in windows.objects()):
@@ -423,40 +415,6 @@ class WindowOperator(Operator):
 
     # moving ------------------------------------------------------------------------------------
 
-    def install_state(self, key: Any, state: bytes) -> None:
-        """Take a key over; under None stands up to when windows were closed, of the slowest of those it comes from."""
-        if key is None:
-            self.levels.restore(self.codec.unpack(state), None)
-            return
-        super().install_state(key, state)
-        name = canonical(key)
+    def _key_came(self, name: Name, state: bytes) -> None:
         for due in self.due_of_state(self.codec.unpack(state)):
             self.timers.add(due, name)
-
-    def install_watermark(self, state: bytes, ranges: Sequence[tuple[int, int]]) -> None:
-        self.levels.restore(self.codec.unpack(state), ranges)
-
-    def ring_state(self, ranges: Sequence[tuple[int, int]]) -> Any:
-        return tuple(self.levels.cut(ranges)) if self.times else None
-
-    def install_ring_state(self, said: Any) -> None:
-        if type(said) is not tuple or any(
-            type(each) is not tuple or [type(x) for x in each] != [int, int, float] for each in said
-        ):
-            raise FrameError("what is said beside rows of windows is a sequence of ranges and times")
-        self.levels.merge(said)
-
-    def evolved(self, state: bytes, evolution: Evolution) -> bytes:
-        def today(part: Any) -> Any:
-            if type(part) is bytes:
-                return of_object(part, evolution)
-            return tuple(map(today, part)) if type(part) is tuple else part
-
-        of_object = super().evolved
-        return self.codec.pack_value(today(self.codec.unpack(state)))
-
-    def beside_keys(self) -> list[Name]:
-        return [None]
-
-    def peek(self, name: Name) -> bytes | None:
-        return self.codec.pack(self.levels.saved()) if name is None else super().peek(name)

@@ -49,7 +49,7 @@ class ReplicaCopies:
         if request is not None and request.number == number:
             bolt = self._bolt
             posts = {new: bolt.acks.post_to(new, endpoint) for new, endpoint in request.news.items()}
-            copying = Copying(request.number, request.moves, posts, bolt.operator, bolt.clock, bolt.outputs.fence)
+            copying = Copying(request.number, request.moves, posts, bolt.operator.state, bolt.clock, bolt.outputs.fence)
             self.copying = copying
             bolt.writer.hand_over(copying.snapshot, lambda: copying.full)
         self._bolt.reader.release()

@@ -166,7 +166,7 @@ class ChainedBolt:
             )
 
     def _packed(self) -> bytes | None:
-        return self._operator.peek(None)
+        return self._operator.state.peek(None)
 
     def close(self) -> None:
         """Close its object."""

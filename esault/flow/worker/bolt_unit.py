@@ -84,7 +84,7 @@ class BoltSubUnit(SubUnit):
             incarnation=build.incarnation,
             inputs=keyed,
             to_all=self.to_all,
-            store=self.operator,
+            store=self.operator.state,
             acks=self.acks,
             tracked=self.tracked,
             random64=self.random,
@@ -107,7 +107,7 @@ class BoltSubUnit(SubUnit):
         self.seen_changes = plan.objects.endswith("key") and not plan.batch
         self._state_store = state_store
         self.writer = StateWriter(
-            self.operator, clock, self.seen_changes, self.checkpoints.snapped, self.checkpoints.not_snapped
+            self.operator.state, clock, self.seen_changes, self.checkpoints.snapped, self.checkpoints.not_snapped
         )
         #: not all keys may be in memory; those that are too many are being put away, since memory runs short
         self.bounded, self._spilling = plan.keys_in_memory is not None, False
@@ -305,7 +305,7 @@ class BoltSubUnit(SubUnit):
 
     def _on_leave(self, message: Leave) -> None:
         super()._on_leave(message)
-        self.operator.leaving = True
+        self.operator.state.leaving = True
 
     def _on_hand_over_ranges(self, message: HandOverRanges) -> None:
         self.writer.all()
@@ -374,7 +374,7 @@ class BoltSubUnit(SubUnit):
             super()._snap(number, sure)
             return
         if self.reader.inbox:
-            inbox, schema = self.reader.inbox, self.operator.schema()
+            inbox, schema = self.reader.inbox, self.operator.state.schema()
             found = write(inbox, self.plan, self.codec, self._state_store, number, self.incarnation, schema)
             self.checkpoints.with_in_flight(found)
         self.writer.begin(number, self.incarnation, self._state_store, sure)

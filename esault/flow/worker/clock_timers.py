@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from esault.flow.operators.pane_operator import PaneOperator
-from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
 from esault.flow.worker.window_closing import CLOSED_IN_A_TURN
@@ -17,9 +16,10 @@ class ClockTimers:
     """Timers of processing time go between two batches."""
 
     def __init__(self, bolt: BoltSubUnit) -> None:
-        assert isinstance(bolt.operator, TimerOperator | PaneOperator)
+        operator = bolt.operator if isinstance(bolt.operator, PaneOperator) else bolt.operator.timer_service
+        assert operator is not None
         self._bolt = bolt
-        self._operator = bolt.operator
+        self._operator = operator
 
     @property
     def _may_fire(self) -> bool:
@@ -32,11 +32,11 @@ class ClockTimers:
         if not self._may_fire or operator.due_now(now) is None:
             return False
         for _ in range(CLOSED_IN_A_TURN):
-            name = operator.due_now(now)
-            if name is None or bolt.emitter.rows() >= OWN_ROOT_ROWS:
+            names = operator.due_now(now)
+            if names is None or bolt.emitter.rows() >= OWN_ROOT_ROWS:
                 break
             # Up to when the clock has closed windows stands under no key.
-            bolt.writer.process((name,) if bolt.plan.window is None else (None, name))
+            bolt.writer.process(names if bolt.plan.window is None else (None, *names))
             operator.fire_now()
         bolt.emit_own(now)
         return True

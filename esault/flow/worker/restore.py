@@ -46,7 +46,7 @@ class StateRestore:
         states: dict[Name, tuple[Any, bytes | None, Evolution | None]] = {}
         for piece in chain:
             evolution = Evolution(self._state_store.schema(piece))
-            needed = evolution if evolution.needed(operator.own_class()) else None
+            needed = evolution if evolution.needed(operator.state.own_class()) else None
             states.update((canonical(key), (key, state, needed)) for key, state in self._state_store.read(piece))
             self._evolutions += [needed] if needed is not None else []
         written = self._restore.written
@@ -58,12 +58,12 @@ class StateRestore:
             if written_state is None or not self._owns(key):
                 continue
             more = key is None and self._plan.keeps_more
-            evolved = operator.evolved_more if more else operator.evolved
+            evolved = operator.state.evolved_more if more else operator.state.evolved
             state = written_state if needed is None else evolved(written_state, needed)
             if key is None and self._plan.keeps_watermark and written:
-                operator.install_watermark(state, _common(written[number], self._restore.ranges))
+                operator.state.install_watermark(state, _common(written[number], self._restore.ranges))
             else:
-                operator.install_state(key, state)
+                operator.state.install_state(key, state)
 
     def evolved(self, operator: Operator, incarnation: int) -> StateEvolved | None:
         """Return what was left out and what is new; None where nothing is, or the code is the same."""
@@ -74,7 +74,7 @@ class StateRestore:
             added.update(each.added)
         if not dropped and not added:
             return None
-        own = operator.own_class()
+        own = operator.state.own_class()
         mine = own.__qualname__ if own is not None else "keyed"
 
         def told(counts: Counter[tuple[str, str]]) -> tuple[tuple[str, str, int, bool], ...]:

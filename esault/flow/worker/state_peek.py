@@ -27,7 +27,7 @@ def peeked(incarnation: int, operator: Operator, question: PeekState) -> PeekedS
 
 def _peeked(incarnation: int, operator: Operator, question: PeekState) -> PeekedState:
     by_key = operator.plan.objects.endswith("key")
-    names = [name for name in operator.names() if name is not None or not by_key]
+    names = [name for name in operator.state.names() if name is not None or not by_key]
     count = len(names)
     keys = iter(question.keys)
     if not question.keys:
@@ -38,7 +38,7 @@ def _peeked(incarnation: int, operator: Operator, question: PeekState) -> Peeked
         keys = map(key_of, names)
     found = []
     for key in islice(keys, question.limit):
-        state = operator.peek(canonical(key))
+        state = operator.state.peek(canonical(key))
         if state is not None:
             found.append((json_text(key), json_text(opened(state, operator.codec))))
     return PeekedState(incarnation, question.number, count, tuple(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from esault.flow.operators.timer_operator import TimerOperator
 from esault.flow.operators.window_operator import WindowOperator
 from esault.flow.worker.bolt_unit import BoltSubUnit
 from esault.flow.worker.sub_unit import OWN_ROOT_ROWS
@@ -17,9 +16,10 @@ class WindowClosing:
     """Closes windows in the order of their ends; what they emit goes before the watermark is passed on."""
 
     def __init__(self, bolt: BoltSubUnit) -> None:
-        assert isinstance(bolt.operator, WindowOperator | TimerOperator)
+        operator = bolt.operator if isinstance(bolt.operator, WindowOperator) else bolt.operator.timer_service
+        assert operator is not None
         self._bolt = bolt
-        self._operator = bolt.operator
+        self._operator = operator
         #: windows are being closed
         self.at_work = False
 

@@ -284,7 +284,7 @@ class Runner:
         assert operator is not None
         if self.plan.batch:
             return operator.states
-        return operator.peek(None)
+        return operator.state.peek(None)
 
     def _check_stateless(self) -> None:
         if self._kept() != self._fresh:

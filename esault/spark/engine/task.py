@@ -20,7 +20,7 @@ from esault.errors import PayloadError, StateError
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.operator import Operator
 from esault.flow.operators.pane_operator import PaneOperator
-from esault.flow.operators.timer_operator import TimerOperator
+from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.payload.column import plain
@@ -141,7 +141,7 @@ class Task:
                 else:
                     states[canonical(key)] = (key, state, used)
         for name, (key, state, used) in states.items():
-            self.operator.install_state(key, state)
+            self.operator.state.install_state(key, state)
             if self._expire_after is not None:
                 self._used[name] = used
 
@@ -151,7 +151,7 @@ class Task:
         number = runner.context.sub_unit
         self._surplus = runner.call(lambda: seeds.into(self.operator, runner.context, number, tasks, runner.another))
         if self._expire_after is not None:
-            self._used = {name: seeds.used[name] for name in self.operator.names() if name in seeds.used}
+            self._used = {name: seeds.used[name] for name in self.operator.state.names() if name in seeds.used}
         beside = seeds.beside()
         # rows of the one with this number, and of those before, have other names
         self.operator.ordinal = max((ordinal for ordinal, _ in beside), default=0)
@@ -198,22 +198,23 @@ class Task:
         if words is None or self._ended:
             return
         grown = words.settle(self.runners.now)
-        if isinstance(operator, (WindowOperator, TimerOperator)):
+        closing = operator if isinstance(operator, WindowOperator) else operator.timer_service
+        if closing is not None:
             if grown:
                 self._dirty_too(None)  # where the watermark stands
-                self.runner.each(lambda _: operator.advance(words.current), words.current)
-            while self._closed_some(operator):
+                self.runner.each(lambda _: closing.advance(words.current), words.current)
+            while self._closed_some(closing):
                 yield from self.runners.outbox.pop_sealed()
         if not between:
             self.runners.say(self._name, None if words.idle else words.current)
 
-    def _closed_some(self, operator: WindowOperator | TimerOperator) -> bool:
+    def _closed_some(self, closing: WindowOperator | TimerService) -> bool:
         """Close some of what is due, and send what all of it comes to; whether there may be more."""
         more = False
 
         def close(_: Operator) -> None:
             nonlocal more
-            more = operator.close_some(FRAME_ROWS, FRAME_ROWS, lambda names: self._dirty_too(*names))
+            more = closing.close_some(FRAME_ROWS, FRAME_ROWS, lambda names: self._dirty_too(*names))
 
         self.runner.each(close, self.runners.now)
         return more
@@ -234,11 +235,11 @@ class Task:
 
     def _fire(self, now: float) -> None:
         """Timers or windows are due by the clock."""
-        operator = self.operator
-        if not isinstance(operator, (TimerOperator, PaneOperator)) or self._ended:
+        operator = self.operator if isinstance(self.operator, PaneOperator) else self.operator.timer_service
+        if operator is None or self._ended:
             return
-        while (name := operator.due_now(now)) is not None:
-            self._dirty_too(name)
+        while (names := operator.due_now(now)) is not None:
+            self._dirty_too(*names)
             if self.unit.window is not None:
                 self._dirty_too(None)  # up to when the clock has closed windows
             self.runner.each(lambda _: operator.fire_now(), now)
@@ -266,7 +267,7 @@ class Task:
             dirty = self._dirty
             many = self._later > max(self._base, FEW) or self._pieces >= MOST_PIECES
             if dirty is None or many:
-                pieces = list(self._packed(operator.saved_names()))
+                pieces = list(self._packed(operator.state.saved_names()))
                 store.put(pieces)
                 self._base, self._later, self._pieces = sum(map(len, pieces)), 0, 0
             elif dirty:
@@ -281,16 +282,16 @@ class Task:
         return head
 
     def _packed(self, names: Any) -> Iterator[bytes]:
-        operator, codec = self.operator, Codec()
+        source, codec = self.operator.state, Codec()
         rows: list[Any] = []
         size = 0
         for name in names:
             try:
-                state = operator.peek(name)
+                state = source.peek(name)
             except (StateError, PayloadError) as error:
                 raise WorkerError(f"unit {self.unit.name!r}: {error}") from None
             # one that is gone is so from here on
-            rows.append((operator.key_of(name), state, self._used.get(name, 0.0)))
+            rows.append((source.key_of(name), state, self._used.get(name, 0.0)))
             size += len(state or b"") + 32
             if size >= PIECE:
                 yield codec.pack(rows)

@@ -125,11 +125,11 @@ def fill(found, put_away):
     """Half of the keys are here, half have been put away; or all."""
     if type(found).__name__.startswith("Async") or put_away:
         for key in KEYS:
-            found.install_state(key, STATE)
+            found.state.install_state(key, STATE)
     else:
         found.run(0, KEYS[:10], [1] * 10, None)
         for key in KEYS[10:]:
-            found.install_state(key, STATE)
+            found.state.install_state(key, STATE)
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
@@ -165,8 +165,8 @@ def test_what_expires_hears_what_it_has_hooks_for_and_is_gone(bolt, factory, cou
     found = made(factory(bolt), expire_after=60)
     fill(found, put_away=False)
     opened = heard("open")
-    found.expire(found.names())
-    assert found.names() == []
+    found.expire(found.state.names())
+    assert found.state.names() == []
     finishes = hasattr(bolt, "finish") and bolt.finish is not Bolt.finish
     assert heard("finish") == (sorted(KEYS) if finishes else [])
     # What was put away was closed then; it is made again only to be finished.
@@ -204,8 +204,8 @@ def test_windows_close_and_are_gone_whether_or_not_they_say_anything(bolt, windo
         deque(found.finishing(), 0)
     else:
         found.advance(1000.0)
-        while found.due() is not None:
-            found.close_next()
+        while found.close_some(1, 1, None):
+            pass
     found.close()
     of_each = 2 if type(window) is SlidingWindow else 1
     assert len(heard("open")) == of_each * len(KEYS)
@@ -222,8 +222,8 @@ def test_windows_that_came_from_elsewhere_end_too():
         sender = made(bolt, TumblingWindow(10))
         sender.run(0, KEYS, [1.0] * len(KEYS), None)
         found = made(of_function(bolt), TumblingWindow(10))
-        for name in sender.names():
-            found.install_state(sender.key_of(name), sender.remove_state(name))
+        for name in sender.state.names():
+            found.state.install_state(sender.state.key_of(name), sender.state.remove_state(name))
         deque(found.finishing(), 0)
         assert heard("finish") == (sorted(KEYS) if bolt is Finishes else [])
         assert found.elements.count == 0

@@ -264,21 +264,20 @@ class Made:
 
     def move(self):
         """All to another one, as when a unit changes or a checkpoint is gone back to."""
-        old = self.operator
-        self.counted(old)
+        self.counted(self.operator)
+        old = self.operator.state
         states = [(old.key_of(name) if name is not None else None, old.peek(name)) for name in old.saved_names()]
         self.begin()
         for key, state in states:
             if state is not None:
-                self.operator.install_state(key, state)
+                self.operator.state.install_state(key, state)
 
     def counted(self, of):
         self.before["errors"] += of.errors
         self.before["late"] += of.late
 
     def close(self, most):
-        while most and self.operator.due() is not None:
-            self.operator.close_next()
+        while most and self.operator.close_some(1, 1, None):
             most -= 1
 
     def end(self):

@@ -198,12 +198,12 @@ class Sent(Bolt):
             self.timer("again", at + 10)
 
 
-def due(*rows, timed=True, bolt=Sent):
+def due(*rows, timed=True, bolt=Sent, grouping=None):
     t = Topology("due")
     stream = t.spout("rows", Nothing())
     if timed:
         stream = stream.timed(lambda value: value[0][1] or 0)
-    stream.bolt("bolt", bolt, grouping=by_key())
+    stream.bolt("bolt", bolt, grouping=grouping or by_key())
     local = LocalRuntime(t, spouts={"rows": list(rows)}, settings=Settings(root_rows=1, max_pending=1))
     local.run_until_drained()
     return local.emitted("bolt")
@@ -251,17 +251,18 @@ def test_event_time_that_is_not_there_is_asked_for():
         due(("k", [("x", 5)]), timed=False)
 
 
+@pytest.mark.parametrize("grouping", [by_key(), single()], ids=["by_key", "single"])
 @pytest.mark.parametrize("hook", ["__init__", "open", "close"])
-def test_timers_are_set_by_objects_at_work(hook):
+def test_timers_are_set_by_objects_at_work(hook, grouping):
     class Early(Sent):
         pass
 
     setattr(Early, hook, lambda self, *given: self.timer("x", 1.0))
     if hook == "close":
-        assert due(("k", [("x", 5)]), bolt=Early) == [("k", ("x", 5))]
+        assert [value for _, value in due(("k", [("x", 5)]), bolt=Early, grouping=grouping)] == [("x", 5)]
     else:
         with pytest.raises(TopologyFailed, match="works in process, tick and on_timer alone"):
-            due(("k", [("x", 5)]), bolt=Early)
+            due(("k", [("x", 5)]), bolt=Early, grouping=grouping)
 
 
 class NoHook(Bolt):

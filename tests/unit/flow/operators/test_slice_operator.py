@@ -116,20 +116,20 @@ class Run:
         self._take()
 
     def states(self):
-        old = self.operator
+        old = self.operator.state
         return [(name if name is None else old.key_of(name), old.peek(name)) for name in old.saved_names()]
 
     def moved(self, cls=None, to=None):
         """All goes to another operator, which may be of the other kind; with `to`, to one that has come so far in time."""
-        states, levels = self.states(), self.operator.ring_state([(0, LAST)])
+        states, levels = self.states(), self.operator.state.ring_state([(0, LAST)])
         self._cls = cls or self._cls
         self._begin()
         for key, state in states:
             if state is not None and (key is not None or to is None):
-                self.operator.install_state(key, state)
+                self.operator.state.install_state(key, state)
         if to is not None:
             self.operator.advance(float(to))
-            self.operator.install_ring_state(levels)
+            self.operator.state.install_ring_state(levels)
 
     def end(self):
         for _ in self.operator.finishing():
@@ -202,7 +202,7 @@ def test_slices_give_what_windows_give_that_each_take_all_their_rows(history, ev
     assert kept_apart(slices.out) == kept_apart(windows.out)
     assert kept_apart(slices.late) == kept_apart(windows.late)
     assert sorted(slices.late_ids) == sorted(windows.late_ids)
-    assert not slices.operator.names()
+    assert not slices.operator.state.names()
 
 
 @settings(max_examples=100, deadline=None)

@@ -18,6 +18,10 @@ class Operator:
     def __init__(self):
         self.states, self.read = {}, []
 
+    @property
+    def state(self):
+        return self
+
     def own_class(self):
         return None
 

@@ -18,9 +18,8 @@ CODEC = Codec()
 
 def operator(states, objects="key"):
     named = {canonical(key): state for key, state in states.items()}
-    return SimpleNamespace(
-        plan=SimpleNamespace(objects=objects), names=lambda: list(named), peek=named.get, codec=CODEC, key_of=key_of
-    )
+    state = SimpleNamespace(names=lambda: list(named), peek=named.get, key_of=key_of)
+    return SimpleNamespace(plan=SimpleNamespace(objects=objects), codec=CODEC, state=state)
 
 
 def ask(states, *keys, prefix="", limit=20, objects="key"):
@@ -62,7 +61,8 @@ def test_what_cannot_be_shown_is_said_and_ends_nothing(error):
     def peek(name):
         raise error
 
-    broken = SimpleNamespace(plan=SimpleNamespace(objects="key"), names=lambda: ["cat"], peek=peek, codec=CODEC)
+    state = SimpleNamespace(names=lambda: ["cat"], peek=peek)
+    broken = SimpleNamespace(plan=SimpleNamespace(objects="key"), codec=CODEC, state=state)
     said = peeked(7, broken, PeekState(3, ("cat",), "", 1))
     assert said.found == () and type(error).__name__ in said.refused
     assert "FrameError" in ask({"cat": b"\xc1T\x09 of a later version"}, "cat")[2]
