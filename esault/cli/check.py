@@ -47,13 +47,11 @@ def command(
 ) -> None:
     """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written; only --connect asks servers."""
     from esault.topology.declared import misfits
+    from esault.topology.doubts import lost_times, timeless_timers, unused_ticks
     from esault.topology.drawing import draw
     from esault.topology.drawing import mermaid as draw_mermaid
     from esault.topology.global_state import global_state
-    from esault.topology.lost_time import lost_times
-    from esault.topology.timeless_timers import timeless_timers
     from esault.topology.unkept_attributes import unkept_attributes
-    from esault.topology.unused_ticks import unused_ticks
 
     place = place_of(topology)
     built = place.build(params_of(place, settings))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from esault.topology.lost_time import lost_times
+from esault.topology.doubts import lost_times
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "traps.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from esault import Bolt, Topology
 from esault.cli.main import main
 from esault.sources import Items
-from esault.topology.lost_time import lost_times
+from esault.topology.doubts import lost_times
 from esault.windows import TumblingWindow
 
 

@@ -9,7 +9,7 @@ import pytest
 from esault import Bolt, Topology, broadcast, by_key
 from esault.cli.main import main
 from esault.sources import Items
-from esault.topology.timeless_timers import timeless_timers
+from esault.topology.doubts import timeless_timers
 
 
 class Forgets(Bolt):

@@ -6,7 +6,7 @@ import pytest
 
 from esault import BatchBolt, Bolt, Topology, by_key
 from esault.sources import Items
-from esault.topology.unused_ticks import unused_ticks
+from esault.topology.doubts import unused_ticks
 
 
 class Misspelt(Bolt):
