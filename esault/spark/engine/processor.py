@@ -7,13 +7,23 @@ from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, StructField, StructType
 
 from esault.spark.engine.job import Job
 from esault.spark.engine.store import Head
 
 __all__ = ["Level"]
 
-_HEAD = "token string, base bigint, later bigint, pieces bigint, ordinal bigint, ended boolean, words binary"
+# Of a schema that is text Spark's Java is asked what it means, for each task of each batch.
+_HEAD = StructType(
+    [
+        StructField("token", StringType()),
+        *(StructField(name, LongType()) for name in ("base", "later", "pieces", "ordinal")),
+        StructField("ended", BooleanType()),
+        StructField("words", BinaryType()),
+    ]
+)
+_PIECE = StructType([StructField("piece", BinaryType())])
 
 
 class Level(StatefulProcessor):  # type: ignore[misc]
@@ -55,7 +65,7 @@ class _SparkStore:
 
     def __init__(self, handle: Any) -> None:
         self._head = handle.getValueState("head", _HEAD)
-        self._pieces = handle.getListState("pieces", "piece binary")
+        self._pieces = handle.getListState("pieces", _PIECE)
 
     def head(self) -> Head | None:
         found = self._head.get()

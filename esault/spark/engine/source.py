@@ -1,7 +1,7 @@
 """The spouts of a run as one Python data source: its offsets are positions, its rows say which tuples a worker shall read.
 
 One partition for each part of each spout, or several where a part has read far, each with a position to begin at, or one for several parts
-where these are many; and one for what is no tuple: pulses and the end. Who reads what came between two offsets is up to Spark, and it may be read again: spouts that seek give
+where these are many. Behind the tuples of one stands what is none: pulses and the end. Who reads what came between two offsets is up to Spark, and it may be read again: spouts that seek give
 the same tuples again. The process that is given a partition sends its tuples through all that is inlined behind the spout: what comes
 out of the source are the frames of that.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from esault.spark.engine.job import Job
 
-__all__ = ["SCHEMA", "SpoutSource", "dealt", "divided", "ranges", "stream"]
+__all__ = ["SCHEMA", "SpoutSource", "dealt", "divided", "handed", "ranges", "stream"]
 
 #: a group, and a frame
 SCHEMA = "g int, f binary"
@@ -85,12 +85,7 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         codec = Codec()
-        hands = dealt(ranges(start, end, self._partitions), 2 * self._partitions)
-        read = [[codec.pack(frame) for frame in frames] for frames in hands]
-        control = controls(start, end)
-        if control is not None:
-            read.append([codec.pack(control)])
-        return [_Frames(frames) for frames in read]
+        return [_Frames(list(map(codec.pack, frames))) for frames in handed(start, end, self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from esault.spark.engine.stages import read_stage
@@ -100,6 +95,17 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
 
     def commit(self, end: Offset) -> None:
         """Spouts hear of commits from the driver."""
+
+
+def handed(start: Offset, end: Offset, partitions: int) -> list[list[tuple[Any, ...]]]:
+    """Return the frames for what came between two offsets, by Spark's tasks, for so many workers."""
+    hands = dealt(ranges(start, end, partitions), 2 * partitions)
+    control = controls(start, end)
+    if control is not None:
+        # Behind the tuples of a small task: one of its own would cost as much as some thousands of them.
+        hands = hands or [[]]
+        hands[-1].append(control)
+    return hands
 
 
 def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from esault.spark.engine.query import Epochs
 from esault.spark.engine.reading import Reading
 from esault.spark.engine.refusals import check_topology
 from esault.spark.engine.seeds import write_seed
-from esault.spark.engine.source import controls, ranges
+from esault.spark.engine.source import handed
 from esault.spark.engine.tally import Tally
 from esault.topology.locate import locate
 from esault.topology.sink import RunInfo
@@ -144,10 +144,8 @@ class Chain:
     def compute(self, start: Any, end: Any) -> list[tuple[int, bytes]]:
         """The rows that come out of the chain between two offsets."""
         codec, layout = Codec(), self.job.layout
-        frames = [[codec.pack(f)] for f in json_ranges(start, end, layout.partitions)]
-        control = controls(start, end)
-        if control is not None:
-            frames.append([codec.pack(control)])
+        hands = handed(json.loads(json.dumps(start)), json.loads(json.dumps(end)), layout.partitions)
+        frames = [list(map(codec.pack, hand)) for hand in hands]
         rows = [row for i, part in enumerate(frames) for row in stages.read(self.job, i, part)]
         self.shuffled = []
         for units in layout.levels:
@@ -199,7 +197,3 @@ class Chain:
             sink.sink.end(True)
         self.reading._close()
         self.forget_workers()
-
-
-def json_ranges(start: Any, end: Any, partitions: int) -> Any:
-    return ranges(json.loads(json.dumps(start)), json.loads(json.dumps(end)), partitions)

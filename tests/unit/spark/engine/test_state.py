@@ -17,7 +17,7 @@ from esault.sources import Items
 from esault.spark.engine import batch_size, frames, garbage, processor, reader, reading, stages, task
 from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.query import what_spark_said
-from esault.spark.engine.source import controls, divided, ranges
+from esault.spark.engine.source import controls, divided, handed, ranges
 from esault.spark.engine.worker_error import WorkerError
 
 from .chain import Chain, _Rows
@@ -251,6 +251,9 @@ def test_offsets_tell_pulses_ends_and_what_was_read() -> None:
     }
     assert [frame[1:4] for frame in ranges(before, after, 4)] == [("a", 1, 5)]
     assert controls(before, after) == (1, False, {"u": 9.5}, [("a", 0)], 9.6, False)
+    assert [[frame[:2] for frame in hand] for hand in handed(before, after, 4)] == [[(0, "a"), (1, False)]]
+    alone = {**after, "end": True}
+    assert handed(after, alone, 4) == [[controls(after, alone)]] and handed(after, after, 4) == []
     assert controls(after, after) is None
     assert controls(after, {**after, "end": True}) == (1, True, {}, [], 9.6, False)
     assert controls(after, {**after, "generation": 1}) == (1, False, {}, [], 9.6, True)
