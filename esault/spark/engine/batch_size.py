@@ -11,11 +11,11 @@ from __future__ import annotations
 __all__ = ["FIRST", "LONG_ENOUGH", "MOST", "BatchSize"]
 
 #: tuples of a part in the first batch; from how many on Spark's own time counts, too; and at most
-FIRST, MANY, MOST = 256, 50_000, 2_000_000
+FIRST, MANY, MOST = 256, 100_000, 2_000_000
 #: seconds that a batch should take, for the engine's own second to be worth it; one that takes a quarter of them grows at once
 LONG_ENOUGH = 4.0
 #: how many times more tuples the next batch has at most, and where nothing was measured in workers; how many times fewer at most
-GROWS, GROWS_BLINDLY, SHRINKS = 64, 8, 8
+GROWS, GROWS_BLINDLY, SHRINKS = 128, 8, 8
 #: of its time a batch may take for what it costs whatever is in it
 FIXED_SHARE = 0.25
 #: pieces of a batch that several workers may read, and tuples of one at most

@@ -35,8 +35,10 @@ __all__ = ["Part", "Reading", "spools"]
 READ_ROWS = 2048
 #: seconds by which tuples that were due at different times are told apart
 TOGETHER = 0.01
-#: how often, at most, it is told what was read: seconds between, and of how many times the seconds that it takes
+#: how often, at most, it is told what was read: seconds between, and of how many times the processor's seconds that it takes
 TELL_EVERY, TELL_SHARE = 0.02, 20.0
+#: tuples of a part, and reads, that may be ahead of what was processed where they can be left to a later run
+AHEAD_ROWS, AHEAD_READS = 1 << 19, 1 << 11
 #: bytes, by a look at a tuple of each read, that a part has in a batch at most
 AHEAD_BYTES = 256 << 20
 #: seconds for which what was read waits for more, where more comes, so that no batch is for a few tuples with many behind them
@@ -53,25 +55,29 @@ def spools(unit: UnitPlan) -> bool:
 class Part:
     """One part of one spout."""
 
-    def __init__(self, unit: str, number: int, spout: Spout[Any, Any], state: list[Any], codec: Codec) -> None:
-        """`state`: as it stands in an offset."""
+    def __init__(
+        self, unit: str, number: int, spout: Spout[Any, Any], state: list[Any], codec: Codec, again: bool = False
+    ) -> None:
+        """`state`: as it stands in an offset; `again`: what is read can be read again, by a run that goes on."""
         self.unit = unit
         self.number = number
         self.spout = spout
+        self.again = again
         self._codec = codec
-        self.rows, position, self.ended, marks = state
+        self.rows: int = state[0]
+        _, position, self.ended, marks = state
         self._position = unpack_position(position)
-        self.done = self.rows
-        #: how far it has been told, and each read behind that: (rows, position)
+        self.done: int = self.rows
+        #: how far it has been told, and each read behind that: (rows, position, progress)
         self.told, self._told_position, self._told_end = self.rows, self._position, self.ended
-        self._reads: deque[tuple[int, bytes | None]] = deque()
+        self._reads: deque[tuple[int, bytes | None, tuple[float, float] | None]] = deque()
         self._marks = deque(marks)
         if not self._marks:
             self._marks.append([self.rows, 0.0, position])
         self._divided = self.rows
         #: of a tuple, on the average of late
         self.row_bytes = 64.0
-        #: how much of how much was read, and how much was left out, as the spout said last
+        #: how much of how much was told, and how much was left out, as the spout said last
         self.progress: tuple[float, float] | None = None
         self.skipped = 0
         self._opened = False
@@ -114,14 +120,14 @@ class Part:
         self.rows += count
         position = self._call(self.spout.position, "position")
         self._position = self._codec.pack_value(position)
-        self._reads.append((self.rows, self._position))
+        self._reads.append((self.rows, self._position, None))
         return count
 
     def tell(self, most: int | None) -> bool:
         """Have `state` say what was read, so far that a batch has at most so many tuples, or one read; None: all. Whether it says more."""
         before = self.told, self._told_end
         while self._reads and (most is None or self._reads[0][0] - self.done <= most or self.told <= self.done):
-            self.told, self._told_position = self._reads.popleft()
+            self.told, self._told_position, self.progress = self._reads.popleft()
         self._told_end = self.ended and not self._reads
         return (self.told, self._told_end) != before
 
@@ -129,10 +135,34 @@ class Part:
         """Return how many of its tuples a batch has at most, where those of others are `ahead`."""
         return min(ahead, int(AHEAD_BYTES / self.row_bytes) + 1)
 
+    def room(self, rows: int, next_rows: int) -> int:
+        """Return how many tuples may be read, where a batch has so many at most, and the next one."""
+        most, ahead = self.batch_rows(rows), self.batch_rows(next_rows)
+        limit: int = most + ahead
+        if self.again and len(self._reads) < AHEAD_READS:
+            # Spark takes seconds to start, and for each batch: a source that is slower than the workers is read meanwhile.
+            limit = max(limit, self.batch_rows(AHEAD_ROWS))
+        return min(most, limit - self.rows + self.done)
+
+    def drain(self, rows: int, next_rows: int) -> bool:
+        """Read no more: the last batch has what the next two might have had; whether `state` says more. What was read behind that is left
+        to a later run."""
+        if not self.again:
+            return self.tell(None)
+        more = self.tell(self.batch_rows(rows) + self.batch_rows(next_rows))
+        if self._reads:
+            self._reads.clear()
+            self.rows, self._position, self.ended = self.told, self._told_position, False
+        return more
+
     def ask_progress(self) -> None:
         """Have the spout say how far it is, and what it has left out. Raises UserError."""
         self.skipped = sum(self._call(self.spout.counters, "counters").values())
-        self.progress = self._call(self.spout.progress, "progress")
+        progress = self._call(self.spout.progress, "progress")
+        if self._reads:
+            self._reads[-1] = (*self._reads[-1][:2], progress)
+        else:
+            self.progress = progress
 
     def close(self) -> None:
         """Close it, if it was opened; an error is told and ends nothing, since all has been read."""
@@ -199,10 +229,11 @@ class Reading:
         for name, states in offset["parts"].items():
             for number, part in enumerate(states):
                 unit = plans().units[name]
+                again = not unit.spooled
                 if spools(unit):
                     unit = spooled(unit, state, number)
                 assert unit.spout is not None
-                self.parts.append(Part(name, number, unit.spout, part, self._codec))
+                self.parts.append(Part(name, number, unit.spout, part, self._codec, again))
                 if not (isinstance(unit.spout, Spooled) or offset["end"]):
                     self.parts[
                         -1
@@ -228,6 +259,8 @@ class Reading:
         self._lock = threading.Lock()
         self._processed: list[tuple[str, int, int, bytes | None]] = []
         self._draining = self._pausing = False
+        #: the processor's seconds that it took when it was told last
+        self._telling = 0.0
         #: something may be said that is not published yet
         self._untold = False
         #: since when what was read waits for more, and how much each part had read then
@@ -335,7 +368,7 @@ class Reading:
                 if not happened:
                     self._stop.wait(0.002)
                 elif tell:
-                    due = now + max(TELL_EVERY, TELL_SHARE * (time.monotonic() - now))
+                    due = now + min(HOLD, max(TELL_EVERY, TELL_SHARE * self._telling))
             while not self._stop.wait(0.05):
                 self._settle()
             self._settle()  # what was committed last
@@ -378,8 +411,7 @@ class Reading:
         if not draining:
             for part in self.parts:
                 # While a batch is processed the next one is read, so that it is whole when its turn comes.
-                most, ahead = part.batch_rows(self.size.rows), part.batch_rows(self.size.next_rows)
-                room = min(most, most + ahead - (part.rows - part.done))
+                room = part.room(self.size.rows, self.size.next_rows)
                 if not part.ended and room > 0:
                     before = part.ended
                     piece = self.size.piece
@@ -389,7 +421,10 @@ class Reading:
                     part.ask_progress()
         if tell or draining or all(part.ended for part in self.parts):
             for part in self.parts:
-                self._untold = part.tell(None if draining else part.batch_rows(self.size.rows)) or self._untold
+                if draining:
+                    self._untold = part.drain(self.size.rows, self.size.next_rows) or self._untold
+                else:
+                    self._untold = part.tell(part.batch_rows(self.size.rows)) or self._untold
         ended = all(part.ended and part.told == part.rows for part in self.parts)
         end = self._offset["end"] or ended or (draining and not self._pausing)
         pulses = self._pulses_due(now) if pulse and not end else {}
@@ -413,6 +448,7 @@ class Reading:
         return due
 
     def _publish(self, pulses: dict[str, Any], end: bool, now: float) -> None:
+        began = time.thread_time()
         parts: dict[str, list[Any]] = {}
         for part in self.parts:
             settle = getattr(part.spout, "settle", None)
@@ -422,6 +458,8 @@ class Reading:
         self._offset = {"parts": parts, "pulses": {**self._offset["pulses"], **pulses}, "end": end, "now": now}
         self._offset["generation"] = self._generation
         publish(self._folder, self._offset)
+        # Not by the clock: where the processor was another's for half a second, nothing was told for ten.
+        self._telling = time.thread_time() - began
 
     def _settle(self) -> bool:
         """Take note of what was committed; whether there was any."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from esault.spark.engine.batch_size import FIRST, LONG_ENOUGH, MANY, MOST, BatchSize
+from esault.spark.engine.batch_size import FIRST, GROWS, LONG_ENOUGH, MANY, MOST, BatchSize
 
 
 def sizes(takes: Callable[[int], float], batches: int, own: float = 0.5, every: float = 0.0) -> list[int]:
@@ -22,8 +22,8 @@ def sizes(takes: Callable[[int], float], batches: int, own: float = 0.5, every: 
     return found
 
 
-def test_batches_of_quick_tuples_grow_to_what_they_were_before_in_two_steps() -> None:
-    assert sizes(lambda rows: rows * 1e-6, 3) == [FIRST, 64 * FIRST, 64 * 64 * FIRST]
+def test_batches_of_quick_tuples_grow_to_the_largest_in_two_steps() -> None:
+    assert sizes(lambda rows: rows * 1e-6, 3) == [FIRST, GROWS * FIRST, MOST]
 
 
 @pytest.mark.parametrize("each", [0.01, 0.1, 1.0])

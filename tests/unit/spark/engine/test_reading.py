@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,7 @@ def told(reading: Reading) -> dict[str, int]:
 def test_the_next_batch_is_read_while_one_is_processed_and_told_when_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reading, "AHEAD_ROWS", 0)
     monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(1000, 10))
     while spouts.step(1.0):
@@ -277,6 +279,7 @@ def test_a_block_that_is_larger_than_a_batch_goes_alone(tmp_path: Path, monkeypa
 
 
 def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "AHEAD_ROWS", 0)
     monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(1000, 10))
     soon, late = 7.0 + reading.HOLD / 2, 7.0 + 2 * reading.HOLD
@@ -311,6 +314,7 @@ def test_what_is_read_waits_longer_where_a_whole_batch_will_soon_be_there(
 def test_what_the_next_batch_may_have_is_read_while_a_batch_is_processed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reading, "AHEAD_ROWS", 0)
     monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(100_000, 1000))
     while spouts.step(1.0):
@@ -322,6 +326,82 @@ def test_what_the_next_batch_may_have_is_read_while_a_batch_is_processed(
     first, then = spouts.size.rows, spouts.size.next_rows
     assert first < then and spouts.parts[0].rows == min(100_000, 100 + first + then)
     assert first - 1000 < told(spouts)["n0"] - 100 <= first  # as many whole reads as fit
+
+
+@pytest.mark.parametrize("pause", [False, True])
+def test_a_source_that_can_be_read_again_is_read_far_ahead_and_a_drain_leaves_what_was_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pause: bool
+) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+    monkeypatch.setattr(reading, "AHEAD_ROWS", 1000)
+    spouts = numbered(tmp_path, Numbered(5000, 10))
+    while spouts.step(1.0):
+        pass
+    assert told(spouts) == {"n0": 100} and spouts.waiting("n0") == 1000
+    spouts.drain(pause)
+    spouts.step(1.0)
+    # What the next two batches could have had, as if no more had been read.
+    assert spouts.over.is_set() and spouts.ending is not pause
+    assert told(spouts) == {"n0": 200} and spouts.waiting("n0") == 200
+    assert spouts._offset["parts"]["n0"][0][1] == pack_position(Codec().pack_value(200))
+
+
+def test_a_source_that_had_ended_and_was_not_told_to_its_end_is_not_over_after_a_drain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+    spouts = numbered(tmp_path, Numbered(500, 10))
+    while spouts.step(1.0):
+        pass
+    assert spouts.parts[0].ended and not spouts.ending
+    spouts.drain(pause=True)
+    spouts.step(1.0)
+    assert told(spouts) == {"n0": 200} and not spouts.ending and not spouts._offset["parts"]["n0"][0][2]
+
+
+def test_what_cannot_be_read_again_is_read_two_batches_ahead_and_told_whole_at_a_drain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+
+    class Unsought(Numbered):
+        position = Spout.position  # type: ignore[assignment]
+        seek = Spout.seek  # type: ignore[assignment]
+
+    spouts = numbered(tmp_path, Unsought(5000, 10))
+    while spouts.step(1.0):
+        pass
+    assert told(spouts) == {"n0": 100} and spouts.waiting("n0") == 200
+    spouts.drain(pause=False)
+    spouts.step(1.0)
+    assert told(spouts) == {"n0": 200}
+    spouts.stop()
+
+
+def test_how_often_it_is_told_follows_from_the_processor_not_from_what_was_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*arguments: Any) -> None:
+        time.sleep(0.2)
+        publish(*arguments)
+
+    monkeypatch.setattr(reading, "publish", slow)
+    spouts = numbered(tmp_path, Numbered(1000, 10))
+    spouts.step(1.0)
+    assert 0.0 < spouts._telling < 0.2
+
+
+def test_how_far_a_source_is_follows_what_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_size, "FIRST", 100)
+
+    class Measured(Numbered):
+        def progress(self) -> Any:
+            return float(self.at), 500.0
+
+    spouts = numbered(tmp_path, Measured(500, 10))
+    while spouts.step(1.0):
+        pass
+    assert spouts.waiting("n0") == 500 and spouts.progress("n0") == (100.0, 500.0)
 
 
 @given(
