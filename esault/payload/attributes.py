@@ -8,6 +8,7 @@ the start; since, the two share one row (100 ns -> 114).
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from gc import get_referents
@@ -73,12 +74,18 @@ def _look_for(thing: Any, cls: type) -> dict[str, Any]:
 
 def set_attributes(thing: Any, state: dict[str, Any]) -> None:
     """As `vars(thing).update(state)`."""
-    cls = type(thing)
-    if not IN_A_ROW or any(hasattr(getattr(cls, name, None), "__set__") for name in state):
+    if not IN_A_ROW or _stands_in_dict(type(thing), tuple(state)):  # type: ignore[arg-type]  # a class can be hashed
         vars(thing).update(state)
         return
+    put = object.__setattr__
     for name, value in state.items():
-        object.__setattr__(thing, name, value)
+        put(thing, name, value)
+
+
+@functools.lru_cache(maxsize=_MOST_KNOWN)
+def _stands_in_dict(cls: type, names: tuple[str, ...]) -> bool:
+    """Return whether one of these attributes is set by a descriptor of the class, and is in the dict nonetheless."""
+    return any(hasattr(getattr(cls, name, None), "__set__") for name in names)
 
 
 def _possible(cls: type) -> tuple[str, ...] | None:

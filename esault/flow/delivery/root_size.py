@@ -69,7 +69,8 @@ class RootSize:
             self._held -= 1
         if seconds > LONG or (not self._held and self._share is None):
             self._least = self._first
-        if seconds > SLOW and self.rows > self._least:
+        # A window of roots that one long turn made late shrinks those to come once: larger ones say nothing of the size that is.
+        if seconds > SLOW and self.rows > self._least and rows <= self.rows:
             self._change(max(self._least, self.rows // 2))
         elif closed and rows >= self.rows:
             if seconds < QUICK:

@@ -37,6 +37,9 @@ TURN = 0.0003
 #: share of the time that goes into state that has not been asked for yet, at most: while tuples wait here, and while none does.
 #: The rest is left to tuples and other processes
 BULK_SHARE, IDLE_SHARE = 0.25, 0.75
+#: seconds between two times at which what was processed or taken over is acked while more waits: the inbox may not be empty before
+#: the change is over, and the window would be closed until then
+ACK_EVERY = 0.001
 #: entries divided between two looks at the clock
 SLICE = 4
 #: END counts as every barrier, past and to come
@@ -94,6 +97,10 @@ class Handover:
         self.away = 0
         #: when state may go again that has not been asked for
         self._bulk_at = 0.0
+        #: when state may go although tuples wait here, and whether it was put off until then
+        self._state_at, self._put_off = 0.0, False
+        #: when acks may go although tuples wait here
+        self._acks_at = 0.0
         #: newest table version by sender: BARRIERs may come before HandOverRanges
         self._barriers: dict[int, int] = {}
 
@@ -122,9 +129,10 @@ class Handover:
     def wake_at(self) -> float | None:
         """The time at which there is more to do even if nothing comes in; None: never."""
         bulk = self._bulk_at if self._outgoing is not None and self._outgoing.scanning else None
+        state = self._state_at if self._outgoing is not None and self._put_off else None
         ask = self._incoming.ask_at if self._incoming is not None else None
         rows = self._outgoing.rows_at if self._outgoing is not None else math.inf
-        due = min([at for at in (bulk, ask, rows) if at is not None])
+        due = min([at for at in (bulk, state, ask, rows) if at is not None])
         return None if due == math.inf else due
 
     # what the unit says ------------------------------------------------------------------------------
@@ -267,7 +275,8 @@ class Handover:
         until = now + TURN
         more = self._divide(inbox, until)
         outgoing, incoming = self._outgoing, self._incoming
-        if outgoing is not None and not more:
+        self._put_off = bool(inbox) and now < self._state_at
+        if outgoing is not None and not more and not self._put_off:
             bulk = now >= self._bulk_at
             more = outgoing.advance(until - now, bulk, self._broadcast.settled(inbox))
             if outgoing.aligned:
@@ -275,6 +284,7 @@ class Handover:
             spent = self._clock() - now
             share = BULK_SHARE if inbox or self._undivided else IDLE_SHARE
             self._bulk_at = max(self._bulk_at, now) + spent / share
+            self._state_at = now + spent / BULK_SHARE
             if outgoing.done:
                 self._outgoing = None
                 self._say(
@@ -298,6 +308,9 @@ class Handover:
                 )
         for entry in self._broadcast.released():
             self._put(entry, inbox)
+        if self._acks and now >= self._acks_at:
+            self._acks_at = now + ACK_EVERY
+            self._acks.send()
         return more
 
     def _divide(self, inbox: deque[Entry], until: float) -> bool:

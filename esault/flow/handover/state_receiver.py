@@ -118,7 +118,8 @@ class StateReceiver:
         must_wait = [name not in ready or name in queued for name in names]
         parts = divide(entry, must_wait, self._divider.random64, self._divider.acks)
         if False in parts:
-            self._release([(since, parts[False])])
+            # Making objects of states takes this sub-unit's time, and the window would close for keys of others meanwhile.
+            self._release([(since, self._divider.take_over(parts[False]))])
         if True not in parts:
             return
         late = [name for name, wait in zip(names, must_wait) if wait]
@@ -187,17 +188,19 @@ class StateReceiver:
         receipt = self._receipts.get(old)
         if receipt is None:
             return
+        ready, missed, install = receipt.ready, receipt.missed, self._store.install_state
         for key, state in items:
-            name = canonical(key)
-            if name in receipt.ready:
+            name = key if type(key) is str else canonical(key)
+            if name in ready:
                 continue
             if state:
-                self._store.install_state(key, state)
+                install(key, state)
                 self.moved_keys += 1
                 self.moved_bytes += len(state)
-            receipt.ready.add(name)
-            for part in receipt.missed.pop(name, ()):
-                part.missing.discard(name)
+            ready.add(name)
+            if name in missed:
+                for part in missed.pop(name):
+                    part.missing.discard(name)
         self._advance(receipt)
         receipt.post.put(GOT, (self.version, number))
 

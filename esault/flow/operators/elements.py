@@ -101,7 +101,7 @@ class Elements(dict[Any, Any]):
             if self._away:
                 state = self._away.pop(key, None)
                 if state is not None:
-                    return self._insert(key, key, state)
+                    return self._restored(key, state)
             emitted = len(self._emitted)
             try:
                 element = self._plain()
@@ -120,6 +120,23 @@ class Elements(dict[Any, Any]):
             if element is not None:
                 return element
         return self._insert(name, key, self._away.pop(name, None))
+
+    def _restored(self, key: Any, state: bytes) -> Any:
+        """Make the element of a key that stands under itself, with its state, as `__missing__` makes one without."""
+        assert self._plain is not None
+        emitted = len(self._emitted)
+        try:
+            element = self._plain()
+        except BaseException as error:
+            say_hook(error, "__init__")
+            raise
+        if len(self._emitted) != emitted:
+            return self._insert(key, key, state)  # where this is refused
+        element.key = key
+        put_state(self._unit, element, state, self._codec)
+        self.made += 1
+        self[key] = element
+        return element
 
     def _insert(self, name: Name, key: Any, state: bytes | None) -> Any:
         element = self._make()

@@ -46,7 +46,7 @@ from esault.topology.inherited_plan import take_plan
 __all__ = ["DataLoop", "SubUnitLoop"]
 
 #: turns between two looks at the sockets, and seconds after which no other is begun: one of slow user code is one tuple
-TURNS, LONGEST_TURNS = 4, 0.02
+TURNS, LONGEST_TURNS = 4, 0.001
 #: longest wait, seconds
 LONGEST_WAIT = 0.25
 #: seconds in which the run's folder is there again, where another program has removed it

@@ -42,8 +42,17 @@ def test_they_shrink_when_they_take_long_and_never_below_the_first_ones():
     for _ in range(3):
         size.processed(QUICK / 2, size.rows, True)
     for expected in (512, 256, 128, 128):
-        size.processed(2 * SLOW, 1024, True)
+        size.processed(2 * SLOW, size.rows, True)
         assert size.rows == expected
+
+
+def test_roots_that_were_late_together_shrink_those_to_come_once():
+    size = RootSize(1024, True)
+    for _ in range(3):
+        size.processed(QUICK / 2, size.rows, True)
+    for _ in range(8):  # a window of them, behind one long turn
+        size.processed(2 * SLOW, 1024, True)
+    assert size.rows == 512
 
 
 def run(size, took, roots):
