@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.workloads.topologies import Counted
 
-__all__ = ["TimedSink", "percentiles", "since"]
+__all__ = ["BIN", "TimedSink", "milliseconds", "percentiles", "rows_of", "since"]
 
 #: seconds in which tuples are due together
 BIN = 0.1
@@ -49,11 +49,21 @@ class TimedSink(Counted):
 def since(out: Path, due: float) -> Counter[int]:
     """Rows by the number of their latency, of all sinks that have `out` as their path: those due at `due` or later."""
     found: Counter[int] = Counter()
-    for file in out.parent.glob(f"{out.name}.latencies.*"):
-        for at, latency, count in json.loads(file.read_text()):
-            if at * BIN >= due:
-                found[latency] += count
+    for at, latency, count in rows_of(out):
+        if at * BIN >= due:
+            found[latency] += count
     return found
+
+
+def rows_of(out: Path) -> list[tuple[int, int, int]]:
+    """(number of the bin that they were due in, of their latency, how many) of all sinks that have `out` as their path."""
+    files = out.parent.glob(f"{out.name}.latencies.*")
+    return [(at, latency, count) for file in files for at, latency, count in json.loads(file.read_text())]
+
+
+def milliseconds(latency: int) -> float:
+    """The latency of this number, within 5 %."""
+    return 1000 * math.exp(latency * WITHIN)
 
 
 def percentiles(latencies: Counter[int], shares: Iterable[float]) -> list[float | None]:
@@ -64,5 +74,5 @@ def percentiles(latencies: Counter[int], shares: Iterable[float]) -> list[float 
         left, place = share * total, 0
         while total and (left := left - latencies[ordered[place]]) > 0 and place < len(ordered) - 1:
             place += 1
-        found.append(1000 * math.exp(ordered[place] * WITHIN) if total else None)
+        found.append(milliseconds(ordered[place]) if total else None)
     return found
