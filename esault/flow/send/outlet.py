@@ -171,9 +171,8 @@ class OutletRunner:
                 results = None if batched is None else batched.results(values)
                 if results is None:
                     results = tuple(map(function, values))
-                    if len(results) != len(
-                        values
-                    ):  # a StopIteration of the function ends the map as if there were no more
+                    # a StopIteration of the function ends the map as if there were no more
+                    if len(results) != len(values):
                         results = None
         except _STOPPING:
             raise
