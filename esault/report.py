@@ -26,7 +26,6 @@ __all__ = [
     "Restored",
     "RootCounts",
     "UnitReport",
-    "in_words",
 ]
 
 SCHEMA = 1

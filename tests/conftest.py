@@ -62,6 +62,13 @@ def _runs_apart():
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    """Give the handler of `caplog` its format back: pytest adds it to loggers of pyspark, too, which make it JSON for good."""
+    plugin = item.config.pluginmanager.get_plugin("logging-plugin")
+    plugin.caplog_handler.setFormatter(plugin.formatter)
+
+
 @pytest.fixture
 def name_policy():
     """Give policies names, for one test."""

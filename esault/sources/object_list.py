@@ -106,7 +106,7 @@ def _fits(parts: list[str], pattern: list[str]) -> bool:
         return not parts
     if pattern[0] == "**":
         if len(pattern) == 1:
-            return not any(part.startswith(".") for part in parts)
+            return bool(parts) and not any(part.startswith(".") for part in parts)
         for passed in range(len(parts)):
             if _fits(parts[passed:], pattern[1:]):
                 return True

@@ -12,7 +12,7 @@ MODULES = sorted(p for p in (ROOT / "bench").rglob("*.py") if p.parent.name != "
 #: folders that serve all questions -> which others of them they may import
 SHARED: dict[str, set[str]] = {"workloads": set(), "kit": {"workloads"}, "peers": {"kit", "workloads"}}
 #: question -> questions whose model, topology or figures it takes up
-TAKES_UP = {"policies": {"elastic"}, "soak": {"faults"}}
+TAKES_UP = {"policies": {"elastic"}, "soak": {"faults"}, "spark_faults": {"faults"}}
 #: parts of bench policies that import no other part
 PARTS = {"autoscale", "craa", "migration", "orientstream"}
 

@@ -39,7 +39,7 @@ def ended(value):
 @pytest.fixture
 def disk(monkeypatch):
     made = Disk()
-    monkeypatch.setattr("esault.testing.local_dead_letters.DeadLetterList", lambda: made)
+    monkeypatch.setattr("esault.testing.memory_connectors.DeadLetterList", lambda: made)
     return made
 
 

@@ -67,6 +67,7 @@ PATTERN = st.lists(st.sampled_from(["*", "a*", "**", "?", ".*", "b", "[ab]*"]), 
 
 @given(names=st.lists(NAME, min_size=1, max_size=3), pattern=PATTERN)
 @example(names=["a", ".b", "a"], pattern=["**", "a"])
+@example(names=["a"], pattern=["*", "**"])
 @example(names=["a", "b", "a"], pattern=["**", "*"])
 def test_a_name_fits_where_python_finds_a_file_of_that_name(names, pattern):
     with tempfile.TemporaryDirectory() as folder:
