@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from esault.value_class import value_class
 
-__all__ = ["MetricReading", "add_up", "shown"]
+__all__ = ["MetricReading", "add_up"]
 
 
 @value_class(frozen=True)
@@ -32,18 +31,6 @@ class MetricReading:
     def with_labels(self, **more: object) -> MetricReading:
         """Return it with more labels."""
         return replace(self, labels=(*self.labels, *((name, str(value)) for name, value in more.items())))
-
-
-def shown(value: Any) -> Any:
-    """Return a value as the report has it: a number; of a histogram, how many values there were, and their sum.
-
-    JSON has no word for what is no finite number: it is the text that rows in JSON have, too.
-    """
-    if isinstance(value, tuple):
-        return {"count": sum(value[1]), "sum": shown(value[2])}
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return int(value) if value == int(value) else value
 
 
 def add_up(readings: Iterable[MetricReading]) -> Iterator[MetricReading]:

@@ -122,7 +122,9 @@ class FileSequence:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the file that the last rows are of, as it lies on the disk, and 1 at least."""
+        """Return the bytes of the file that the last rows are of, as it lies on the disk, or of those that were read together; 1 at least."""
+        if self._small is not None:
+            return max(1, self._small.size)
         return max(1, self._sizes[self._index]) if self._sizes else 1
 
     @property

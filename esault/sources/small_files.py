@@ -22,12 +22,14 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 class SmallFiles:
     """The lines of `count` files, with the names of these beside them."""
 
-    __slots__ = ("_contents", "_counts", "_file", "_first", "lines", "names", "taken")
+    __slots__ = ("_contents", "_counts", "_file", "_first", "lines", "names", "size", "taken")
 
     def __init__(self, names: list[str], lines: list[str], contents: list[bytes], counts: list[int]) -> None:
         self.names = names
         self.lines = lines
         self._contents = contents
+        #: bytes of all of them
+        self.size = sum(map(len, contents))
         #: lines of each file
         self._counts = counts
         #: lines that have been taken

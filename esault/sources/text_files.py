@@ -128,18 +128,15 @@ class TextFiles(Spout[str, str]):
         return names, lines
 
     def _some(self, limit: int) -> tuple[list[str], list[str], int]:
-        """Names and lines of files that are read together, or of one, and about how many bytes these have."""
+        """Names and lines of files that are read together, or of one, and how many bytes these have."""
         reader = self._reader
         if isinstance(reader, FileSequence) and self._failed is None:
             together = reader.take_small(limit)
             if together is not None:
-                return (*together, SMALL // 2)
+                return (*together, reader.size)
         lines = self.take_of_one(limit)
-        return (
-            [self.name] * len(lines) if lines else [],
-            lines,
-            reader.size if isinstance(reader, FileSequence) else SMALL,
-        )
+        names = [self.name] * len(lines) if lines else []
+        return names, lines, reader.size if isinstance(reader, FileSequence) else SMALL
 
     def take_of_one(self, limit: int) -> list[str]:
         """Up to `limit` lines, all of one file, which is `name`; fewer where a chunk of the file ends."""

@@ -5,6 +5,7 @@ It is one module of over 300 lines: what both say of a unit, they say alike.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import field
 from typing import Any
@@ -20,7 +21,8 @@ from esault.elasticity.judge import NO_CHANGE
 from esault.elasticity.objective import ObjectiveStatus
 from esault.histogram import Histogram
 from esault.messages.delivery import Delivery
-from esault.messages.user_metrics import MetricReading, shown
+from esault.messages.user_metrics import MetricReading
+from esault.payload.json_text import not_finite
 from esault.report import (
     BudgetSpent,
     Change,
@@ -37,7 +39,7 @@ from esault.report import (
 )
 from esault.value_class import value_class
 
-__all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "report", "snapshot"]
+__all__ = ["HostSnapshot", "Snapshot", "UnitSnapshot", "how_ended", "may_repeat", "metric_value", "report", "snapshot"]
 
 
 #: units of which it is told why nothing is done to them, in a live view
@@ -296,6 +298,15 @@ def may_repeat(driver: Driver) -> bool:
     return bool(driver.deaths or driver.died_late or replayed)
 
 
+def metric_value(value: Any) -> Any:
+    """Return a value of the user's own metric as the report has it: a number; of a histogram, how many values there were, and their sum."""
+    if isinstance(value, tuple):
+        return {"count": sum(value[1]), "sum": metric_value(value[2])}
+    if not math.isfinite(value):
+        return not_finite(value)
+    return int(value) if value == int(value) else value
+
+
 def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
     """The whole run."""
     units: dict[str, UnitReport] = {}
@@ -323,7 +334,7 @@ def report(driver: Driver, engine: str, ended: str, now: float) -> Report:
             parallelism=[(max(0.0, t - since), n) for t, n in unit.history],
             processes={str(r.incarnation): r.built.pid for r in unit.subs.values() if r.built is not None},
             hosts={str(i): host for i, host in driver.places.of(name).items()},
-            metrics={str(read): shown(read.value) for read in unit.measurements.metrics},
+            metrics={str(read): metric_value(read.value) for read in unit.measurements.metrics},
         )
     changes = [
         Change(

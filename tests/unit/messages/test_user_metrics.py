@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.messages.user_metrics import MetricReading, add_up, shown
-from esault.sinks.json_row import encode_value
+from esault.messages.user_metrics import MetricReading, add_up
 
 BOUNDS = (1.0, 10.0)
 VALUES = {
@@ -56,18 +53,6 @@ def test_counts_are_sums_and_of_gauges_the_last_counts(readings):
 )
 def test_of_what_does_not_fit_together_the_last_counts(before, after):
     assert list(add_up([before, after])) == [after]
-
-
-def test_in_the_report_stand_whole_numbers_where_they_are_whole_and_of_a_histogram_how_many_and_their_sum():
-    assert [shown(value) for value in (3.0, 2.5, ((1.0,), (4, 5), 6.5))] == [3, 2.5, {"count": 9, "sum": 6.5}]
-    assert isinstance(shown(3.0), int)
-
-
-def test_what_is_no_finite_number_is_the_text_that_rows_in_json_have():
-    values = [math.nan, math.inf, -math.inf, ((1.0,), (0, 1), math.nan)]
-    texts = [shown(value) for value in values]
-    assert texts == ["NaN", "Infinity", "-Infinity", {"count": 1, "sum": "NaN"}]
-    assert [encode_value(value) for value in values[:3]] == [f'"{text}"'.encode() for text in texts[:3]]
 
 
 def test_it_is_named_as_prometheus_does():

@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 from esault import Bolt, Context, Topology, by_key
-from esault.messages.user_metrics import MetricReading, add_up, shown
+from esault.control.report.summary import metric_value
+from esault.messages.user_metrics import MetricReading, add_up
 from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.topology.user_metrics import MOST, UserMetrics
@@ -92,7 +93,7 @@ class TestAdded:
         counts = [MetricReading("counter", "a", "", (), n) for n in (1, 2)]
         times = [MetricReading("histogram", "b", "", (), ((1.0,), (n, 1), 0.5)) for n in (1, 2)]
         gauges = [MetricReading("gauge", "c", "", (), 5).with_labels(sub_unit=i) for i in (1, 2)]
-        found = {str(each): shown(each.value) for each in add_up([*counts, *times, *gauges])}
+        found = {str(each): metric_value(each.value) for each in add_up([*counts, *times, *gauges])}
         assert found == {"a": 3, "b": {"count": 5, "sum": 1.0}, 'c{sub_unit="1"}': 5, 'c{sub_unit="2"}': 5}
 
 

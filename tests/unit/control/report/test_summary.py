@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from esault import Topology
-from esault.control.report.summary import snapshot
+from esault.control.report.summary import metric_value, snapshot
 from esault.sinks import Collect
+from esault.sinks.json_row import encode_value
 from esault.sources import Items
 from esault.testing import LocalRuntime
 
@@ -18,3 +21,15 @@ def test_a_run_that_has_ended_gets_no_longer_while_its_processes_leave():
     assert ended is not None
     later = snapshot(local.driver, ended + 5)
     assert (later.phase, later.seconds) == ("ended", local.report().seconds)
+
+
+def test_in_the_report_stand_whole_numbers_where_they_are_whole_and_of_a_histogram_how_many_and_their_sum():
+    assert [metric_value(value) for value in (3.0, 2.5, ((1.0,), (4, 5), 6.5))] == [3, 2.5, {"count": 9, "sum": 6.5}]
+    assert isinstance(metric_value(3.0), int)
+
+
+def test_what_is_no_finite_number_is_the_text_that_rows_in_json_have():
+    values = [math.nan, math.inf, -math.inf, ((1.0,), (0, 1), math.nan)]
+    texts = [metric_value(value) for value in values]
+    assert texts == ["NaN", "Infinity", "-Infinity", {"count": 1, "sum": "NaN"}]
+    assert [encode_value(value) for value in values[:3]] == [f'"{text}"'.encode() for text in texts[:3]]
