@@ -92,9 +92,10 @@ def forget_staged(
 class UnopenedSink:
     """Calls the hooks of a sink in a process that has not opened it: the driver's, for the whole run or after a death.
 
-    Most sinks that people write open a connection in `open`, keep it in an attribute, and take it from there in `commit`. In a process
-    that only commits there is no such attribute. So where a hook misses one, a copy of the sink is opened for it. A context manager: what
-    it has opened is closed at the end of the block.
+    Most sinks that people write open a connection in `open`, keep it in an attribute, and take it from there in `commit`; or make a folder
+    there, and list it in `forget_staged`. In a process that has not opened the sink there is no such attribute, and on Spark no such
+    folder yet. So where a hook misses one, a copy of the sink is opened for it. A context manager: what it has opened is closed at
+    the end of the block.
     """
 
     def __init__(self, name: str, sink: Any, background: Background, context: Context | None = None) -> None:
@@ -119,8 +120,10 @@ class UnopenedSink:
             self._call(opened, hook, *arguments)
 
     def _misses_what_open_makes(self, error: BaseException | None) -> bool:
-        own = isinstance(error, AttributeError) and error.obj is self._sink
-        return own and type(self._sink).open is not Sink.open
+        missing = isinstance(error, FileNotFoundError) or (
+            isinstance(error, AttributeError) and error.obj is self._sink
+        )
+        return missing and type(self._sink).open is not Sink.open
 
     def _call(self, sink: Any, hook: str, *arguments: Any) -> None:
         call_sink(self._name, hook, lambda: waited(getattr(sink, hook)(*arguments), self._background))

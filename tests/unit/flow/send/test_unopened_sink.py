@@ -54,6 +54,28 @@ def test_other_hooks_of_the_driver_are_served_so_too():
     assert sink.said == [("open", "out", "local"), ("forget", 0), "close"]
 
 
+def test_a_folder_that_open_makes_is_there_for_it(tmp_path):
+    class Folder(Sink):
+        def open(self, context):
+            (tmp_path / "out").mkdir(exist_ok=True)
+
+        def forget_staged(self, kept):
+            for each in (tmp_path / "out").iterdir():
+                each.unlink()
+
+    forget_staged(SinkPlan("out", Folder()), (), None, back=False)
+    assert (tmp_path / "out").is_dir()
+
+
+def test_a_file_that_open_does_not_make_either_is_an_error(tmp_path):
+    class Lost(Connected):
+        def commit(self, epoch, handle):
+            (tmp_path / handle).rename(tmp_path / "shown")
+
+    with pytest.raises(ConnectorError, match="sink 'out', commit: FileNotFoundError"):
+        commit_for_run("out", Lost(), [(1, "a")], None)
+
+
 def test_one_that_needs_nothing_of_open_is_not_opened():
     class Plain(Connected):
         def commit(self, epoch, handle):
