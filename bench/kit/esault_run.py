@@ -47,9 +47,9 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def settings_of(parser: argparse.ArgumentParser, texts: Sequence[str]) -> Settings:
-    """Settings as `--set NAME=VALUE` gives them; ends the command where one is none."""
+    """Settings as `--set NAME=VALUE` gives them, the others as `esault run` has them; ends the command where one is none."""
     try:
-        return Settings(**dict(setting(text) for text in texts))
+        return Settings(**{"chaining": True, **dict(setting(text) for text in texts)})
     except ValueError as error:
         parser.error(f"--set: {error}")
 

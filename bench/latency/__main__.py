@@ -94,7 +94,7 @@ def main() -> None:
         "machine": machine,
         "seed": SEED,
         "runs": runs,
-        "settings": asdict(Settings()),
+        "settings": asdict(Settings(chaining=True)),
         "semantics": "R; open loop; from when a word's sentence was due to when the counted sink had its update, the start "
         "included. eSault: its report's end_to_end_ms, within 5 %, where all words of a batch count from its first "
         "sentence. Bytewax: all words of every eighth batch at the sink, each from its own sentence",

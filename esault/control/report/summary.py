@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -154,10 +155,11 @@ class Snapshot(RunCounts):
     hosts: dict[str, HostSnapshot] = field(default_factory=dict)
 
 
-def snapshot(driver: Driver, now: float) -> Snapshot:
-    """The run as it is now."""
+def snapshot(driver: Driver, now: float, pause: Callable[[], object] = lambda: None) -> Snapshot:
+    """Return the run as it is now. `pause` is called between two units: with many, this takes milliseconds."""
     units = []
     for each in counted(driver):
+        pause()
         name, unit = each.name, driver.units[each.head or each.name]
         durations = each.durations
         latency = (durations.latency if each.head or unit.plan.kind == "bolt" else durations.end_to_end).summary_ms()

@@ -9,11 +9,9 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from esault.background import BackgroundLoop
-from esault.control.report.summary import how_ended, may_repeat, report, snapshot
+from esault.control.report.summary import how_ended, report, snapshot
 from esault.control.report.timeline import Page, Timeline
 from esault.control.run.cheaper_hosts import CheaperHosts
 from esault.control.run.driver import Driver
@@ -21,14 +19,12 @@ from esault.control.run.memory_watch import MemoryWatch
 from esault.control.run.savepoints import SavepointRequests
 from esault.errors import EsaultError, UsageError
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
-from esault.flow.send.end_sinks import end_sinks
-from esault.flow.send.recommit import go_back, recommit
-from esault.flow.send.sink_call import call_sink, waited
 from esault.messages.control import Exited, NotForked
 from esault.messages.probe import HostUsage
-from esault.runtime.driver.committer import PATIENCE, Committer
+from esault.runtime.driver.committer import Committer
 from esault.runtime.driver.past_run_file import keep_learnt, recall_learnt
 from esault.runtime.driver.policy_thread import PolicyThread
+from esault.runtime.driver.run_sinks import RunSinks
 from esault.runtime.messages import (
     DrainRun,
     DriverStarted,
@@ -44,6 +40,7 @@ from esault.runtime.messages import (
 from esault.runtime.process.console import MarkedStream
 from esault.runtime.process.log_records import RecordHandler, log_through
 from esault.runtime.process.owner import Owner
+from esault.runtime.process.time_slice import GiveWay
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
 from esault.runtime.process.waker import Waker
@@ -53,8 +50,7 @@ from esault.runtime.worker.supervisor import Supervisor
 from esault.state.place import place_of
 from esault.state.state_dir import StateDir
 from esault.topology.inherited_plan import take_plan
-from esault.topology.plan import SinkPlan
-from esault.topology.sink import RunInfo, commits_as_one
+from esault.topology.sink import commits_as_one
 
 if TYPE_CHECKING:
     from esault.runtime.driver.hosts import Hosts
@@ -67,8 +63,6 @@ TICK = 0.1
 SHOW_EVERY = 0.25
 #: seconds over which the host's load is taken
 HOST_EVERY = 0.5
-#: seconds within which sinks must take what the last checkpoint holds, where a sub-unit ended before it could give it to them
-LAST_COMMIT_WITHIN = 10.0
 
 
 class DriverActor(Supervisor):
@@ -79,8 +73,9 @@ class DriverActor(Supervisor):
         self._core: Driver | None = None
         self._spec: RunSpec | None = None
         self._command: Any = None
-        self._begun_sinks: list[SinkPlan] = []
         self._committer: Committer | None = None
+        self._sinks: RunSinks | None = None
+        self._give_way = GiveWay()
         self._commit_over = Waker()
         self._over = False
         self._period = TICK
@@ -136,6 +131,7 @@ class DriverActor(Supervisor):
         plan = spec.laid_out(take_plan(spec.located, spec.params))
         as_one = any(commits_as_one(sink.sink) for sink in plan.sinks)
         self._committer = Committer(as_one, self._commit_over.wake)
+        self._sinks = RunSinks(spec, self._committer)
         if as_one:
             self.watch(self._commit_over.fileno(), self._hear_committer)
         kept_in = None
@@ -354,28 +350,36 @@ class DriverActor(Supervisor):
         if self._core is None:
             self.tick_after(self._period)
             return
-        now = self._now()
+        now, give_way = self._now(), self._give_way
+        give_way.begin()
         self.mend_reports(now)
         for status in self.reports():
             self._take(self._core, status, now)
+        give_way()
         self._measure(self._core, now)
         self._memory_watch.step(self._core, now)
         self._cheaper_hosts.step(self._core, now)
         if self._hosts is not None:
             self._hosts.cluster.charge(now)
+        give_way()
         # Before the tick, which may begin the next checkpoint.
         if self._later and not self._core.busy:
             self.receiveMsg_Requested(self._later.pop(0), None)
         self._core.tick(now)
+        give_way()
         if self.keeper_died():
             self._core.fail("the keeper's process died (was it killed?): the run ends here", now)
             for incarnation in [i for unit in self._core.units.values() for i in unit.subs]:
                 self._core.handle(Exited(incarnation, "it ended with the keeper, which had forked it"), now)
         if now >= self._shown_at:
             self._shown_at = now + SHOW_EVERY - TICK / 2
-            self.send(self._command, snapshot(self._core, now))
+            seen = snapshot(self._core, now, pause=give_way)
+            give_way()
+            self.send(self._command, seen)
+            give_way()
             if self._timeline is not None:
                 self._show(self._timeline.next_page(self._core, now))
+                give_way()
         self._carry()
         # A window is looked at when its reports are there, not at the tick after that: what has jumped waits meanwhile.
         look = self._core.scaling.next_look - self._now()
@@ -403,9 +407,8 @@ class DriverActor(Supervisor):
 
     def _carry(self) -> None:
         """Deliver what the core has to say."""
-        core, spec, committer = self._core, self._spec, self._committer
-        assert core is not None and spec is not None and committer is not None
-        background = committer.background
+        core, spec, committer, sinks = self._core, self._spec, self._committer, self._sinks
+        assert core is not None and spec is not None and committer is not None and sinks is not None
         if self._commands:
             self._answer_ended()
         mails: dict[int, list[Any]] = defaultdict(list)
@@ -421,26 +424,10 @@ class DriverActor(Supervisor):
                     mails[address].append(message)
 
         collect()
-        kept = core.run_checkpoints.committing
-        if kept is not None and not committer.busy:
-            committer.begin(partial(recommit, kept, core.plan.sinks, background, whole=False, context=spec.context))
+        sinks.commit(core)
         if core.phase == "beginning" and self._now() >= self._begin_at and not committer.busy:
             try:
-                if not self._begun_sinks:
-                    for sink in core.plan.sinks:
-                        info = RunInfo(
-                            spec.run,
-                            core.plan.name,
-                            sink.name,
-                            resumed=spec.kept is not None,
-                            lineage=spec.lineage or spec.run,
-                            from_savepoint=spec.from_savepoint,
-                        )
-                        begin = partial(_begin, sink, info, background)
-                        committer.call(partial(call_sink, sink.name, "begin", begin))
-                        self._begun_sinks.append(sink)
-                back = bool(core.restores.all)
-                committer.call(partial(go_back, core.completed, core.plan.sinks, background, back, spec.context))
+                sinks.begin(core)
                 core.begun(self._now())
             except (EsaultError, UserError) as error:
                 now, wait = self._now(), None
@@ -462,26 +449,13 @@ class DriverActor(Supervisor):
             self._over = True
             if self._prober is not None:
                 self._prober.stop()
-            settled = committer.settle()
-            if core.died_late and core.failure is None and settled:
-                try:
-                    last = partial(recommit, core.completed, core.plan.sinks, background, context=spec.context)
-                    within = PATIENCE if how_ended(core) == "stopped" else LAST_COMMIT_WITHIN
-                    settled = committer.call_within(last, within)
-                    if not settled:
-                        core.failure = (
-                            f"sinks did not take what the last checkpoint holds within {within:.0f} s: see that their servers answer; "
-                            "with --resume they get it"
-                        )
-                except (EsaultError, UserError) as error:
-                    core.failure, core.cause = str(error), pack_cause(error)
+            settled = sinks.settle(core)
             ended = how_ended(core)
             assert self._spec is not None
             if self._spec.learnt is not None and core.failure is None:
                 keep_learnt(self._spec.learnt, core.scaling, self._notice)
             if settled:  # else one is in a commit, which a later run repeats
-                end = partial(end_sinks, self._begun_sinks, ended == "drained", may_repeat(core), background)
-                committer.call(end)
+                sinks.end(core)
             if self._hosts is not None:
                 self._hosts.leave()
             if self._timeline is not None:
@@ -490,7 +464,3 @@ class DriverActor(Supervisor):
             self.send(self._command, RunEnded(report(core, "actors", ended, self._now()), core.cause))
             if self._hosts is None:
                 self.send(self.keeper, Leave())
-
-
-def _begin(plan: SinkPlan, info: RunInfo, background: BackgroundLoop) -> None:
-    waited(plan.sink.begin(info), background)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["memory_limit"]
+__all__ = ["MemoryLimit"]
 
 #: files of (limit, use, statistics, pages there that can be dropped), by version
 _FILES = {
@@ -13,14 +13,20 @@ _FILES = {
 }
 
 
-def memory_limit(proc: Path = Path("/proc/self"), mounts: Path = Path("/sys/fs/cgroup")) -> tuple[int, int] | None:
-    """Bytes in use and bytes allowed of the closest control group that is limited; None where none is.
+class MemoryLimit:
+    """The limits that hold for this process. Which groups it is in is looked up once; what they hold, at each call."""
 
-    What is only kept because there is room does not count as in use: pages of files that were read or written, also those that
-    are read often, for the system drops them before it kills a process.
-    """
-    found = [each for group in _groups(proc, mounts) if (each := _read(*group)) is not None]
-    return min(found, key=lambda each: each[1] - each[0], default=None)
+    def __init__(self, proc: Path = Path("/proc/self"), mounts: Path = Path("/sys/fs/cgroup")) -> None:
+        self._groups = [(folder, v) for folder, v in _groups(proc, mounts) if (folder / _FILES[v][0]).exists()]
+
+    def __call__(self) -> tuple[int, int] | None:
+        """Return bytes in use and bytes allowed of the limited group that has least left; None where none is limited.
+
+        What is only kept because there is room does not count as in use: pages of files that were read or written, also those that
+        are read often, for the system drops them before it kills a process.
+        """
+        found = [each for group in self._groups if (each := _read(*group)) is not None]
+        return min(found, key=lambda each: each[1] - each[0], default=None)
 
 
 def _groups(proc: Path, mounts: Path) -> list[tuple[Path, int]]:

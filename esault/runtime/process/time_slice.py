@@ -12,11 +12,17 @@ import os
 import platform
 import struct
 import sys
+import time
+from collections.abc import Callable
 
-__all__ = ["SLICE", "short_slice"]
+__all__ = ["SLICE", "GiveWay", "short_slice"]
 
 #: seconds
 SLICE = 0.0005
+#: seconds of work between two rests of a thread that gives way, and seconds of a rest
+STRETCH, REST = 0.0003, 0.0001
+#: rests in a piece of work at most: on a machine whose cores are all busy, each may take as long as others' slices
+MOST_RESTS = 20
 #: number of the system call sched_setattr, by machine: the C library has no name for it
 _CALLS = {"x86_64": 314, "aarch64": 274}
 # struct sched_attr of <linux/sched/types.h>: size, policy, flags, nice, priority, runtime, deadline, period, and two of utilisation
@@ -35,3 +41,24 @@ def short_slice() -> bool:
     asked = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, 0, niceness, 0, int(SLICE * 1e9), 0, 0, 0, 0)
     syscall = ctypes.CDLL(None).syscall
     return bool(syscall(call, 0, asked, 0) == 0)
+
+
+class GiveWay:
+    """Rests in a long piece of work, in which threads that wait for this core get it. Call it between the parts of the piece."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.perf_counter, sleep: Callable[[float], object] = time.sleep
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._worked_since, self._rests = clock(), 0
+
+    def begin(self) -> None:
+        """Begin a piece of work: the thread has just been let in."""
+        self._worked_since, self._rests = self._clock(), 0
+
+    def __call__(self) -> None:
+        """Rest, if the thread has worked for long enough since its last rest."""
+        if self._rests < MOST_RESTS and self._clock() - self._worked_since >= STRETCH:
+            self._rests += 1
+            self._sleep(REST)
+            self._worked_since = self._clock()

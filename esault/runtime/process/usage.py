@@ -12,7 +12,7 @@ import psutil
 
 from esault.messages.probe import HostUsage, Usage
 from esault.runtime.process.descriptors import NONE_LEFT
-from esault.runtime.process.memory_limit import memory_limit
+from esault.runtime.process.memory_limit import MemoryLimit
 
 __all__ = ["host_usage", "process_usage"]
 
@@ -67,6 +67,7 @@ def host_usage(host: str) -> Callable[[], HostUsage]:
     """A function that tells how busy this host was since it was last called, and its memory: of its container where that has less left."""
     cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count() or 1
     psutil.cpu_percent()
+    memory_limit = MemoryLimit()
 
     def usage() -> HostUsage:
         memory = psutil.virtual_memory()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault.runtime.process.memory_limit import memory_limit
+from esault.runtime.process.memory_limit import MemoryLimit
 from esault.runtime.process.usage import host_usage
 
 
@@ -19,7 +19,7 @@ def groups(tmp_path):
             path = tmp_path / "cgroup" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return memory_limit(tmp_path / "proc", tmp_path / "cgroup")
+        return MemoryLimit(tmp_path / "proc", tmp_path / "cgroup")()
 
     return write
 
@@ -63,15 +63,26 @@ def test_without_limits_there_is_none(groups, lines):
     assert groups(lines, v2("", "max", 5)) is None
 
 
+def test_a_limit_that_is_set_while_the_process_runs_is_seen(tmp_path):
+    (tmp_path / "cgroup").mkdir()
+    (tmp_path / "cgroup" / "cgroup").write_text("0::/\n")
+    for name, text in v2("", "max", 500).items():
+        (tmp_path / "cgroup" / name).write_text(text)
+    limit = MemoryLimit(tmp_path / "cgroup", tmp_path / "cgroup")
+    assert limit() is None
+    (tmp_path / "cgroup" / "memory.max").write_text("900\n")
+    assert limit() == (500, 900)
+
+
 def test_another_system_has_none(tmp_path):
-    assert memory_limit(tmp_path / "none", tmp_path / "none") is None
+    assert MemoryLimit(tmp_path / "none", tmp_path / "none")() is None
 
 
 def test_the_host_s_memory_is_the_container_s_where_that_has_less_left(monkeypatch):
     whole = host_usage("a")()
     assert 0 < whole.memory < whole.memory_total
-    monkeypatch.setattr("esault.runtime.process.usage.memory_limit", lambda: (50, 100))
+    monkeypatch.setattr("esault.runtime.process.usage.MemoryLimit", lambda: lambda: (50, 100))
     limited = host_usage("a")()
     assert (limited.memory, limited.memory_total) == (50, 100)
-    monkeypatch.setattr("esault.runtime.process.usage.memory_limit", lambda: (0, 1 << 60))
+    monkeypatch.setattr("esault.runtime.process.usage.MemoryLimit", lambda: lambda: (0, 1 << 60))
     assert host_usage("a")().memory_total == whole.memory_total

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from esault.runtime.process.time_slice import SLICE, short_slice
+from esault.runtime.process.time_slice import MOST_RESTS, REST, SLICE, STRETCH, GiveWay, short_slice
 
 GETATTR = {"x86_64": 315, "aarch64": 275}
 
@@ -61,3 +61,40 @@ def test_a_policy_that_someone_has_chosen_stays(policy):
 def test_an_unknown_machine_is_left_alone(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "z80")
     assert not in_thread(short_slice)
+
+
+class Worked:
+    """A clock that work and rests move, and the rests that were taken."""
+
+    def __init__(self):
+        self.now, self.rests = 0.0, []
+
+    def sleep(self, seconds):
+        self.rests.append(round(self.now, 6))
+        self.now += seconds
+
+    def work(self, seconds):
+        self.now += seconds
+
+
+def test_a_piece_of_work_rests_once_it_has_worked_for_a_stretch():
+    worked = Worked()
+    give_way = GiveWay(lambda: worked.now, worked.sleep)
+    worked.work(1.0)  # another piece, or a wait, before this one
+    give_way.begin()
+    for _ in range(6):
+        worked.work(STRETCH / 2)
+        give_way()
+    each = STRETCH + REST
+    assert worked.rests == pytest.approx([1.0 + STRETCH, 1.0 + STRETCH + each, 1.0 + STRETCH + 2 * each])
+
+
+def test_a_long_piece_rests_so_often_and_then_goes_on_and_the_next_rests_again():
+    worked = Worked()
+    give_way = GiveWay(lambda: worked.now, worked.sleep)
+    for piece in (1, 2):
+        give_way.begin()
+        for _ in range(3 * MOST_RESTS):
+            worked.work(STRETCH)
+            give_way()
+        assert len(worked.rests) == piece * MOST_RESTS
