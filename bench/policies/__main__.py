@@ -12,9 +12,11 @@ Parts (`--only`, comma between them; what other parts have left in DIR is kept a
   live_loads  other loads, a recorded one among them, on actors and in the simulator
   plan     what `esault plan` foretells from a little run, beside live runs
 
-python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS] [--scale SHARE]
+python -m bench.policies --out DIR [--quick] [--runs SEEDS] [--only PARTS] [--scale SHARE] [--resume]
 
 --scale: how much of each load's time `compare` and `sweep` run, from its beginning.
+--resume: `compare` goes on where it was stopped, with the same code: the runs that DIR/compare.jsonl has are not run again.
+`sweep` always goes on from DIR/sweep.jsonl.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from typing import Any
 
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
-from bench.policies.compare import DRIFTING, FIXED, LOADS, MODELS, POLICIES, Job, compare, fronts, jobs
+from bench.policies.compare import DRIFTING, FIXED, LOADS, MODELS, POLICIES, compare, fronts
+from bench.policies.jobs import Job, jobs
 from bench.policies.live import compared, text, words
 from bench.policies.live_loads import live_loads, loads_text
 from bench.policies.planned import experiment as planned
@@ -78,17 +81,20 @@ def _todo(quick: bool, seeds: int, share: float) -> list[Job]:
     return found
 
 
-def _compare(quick: bool, seeds: int, share: float) -> dict[str, Any]:
+def _compare(folder: Path, quick: bool, seeds: int, share: float, resume: bool) -> dict[str, Any]:
+    file = folder / "compare.jsonl"
+    if not resume:
+        file.unlink(missing_ok=True)
     todo = _todo(quick, seeds, share)
     began = time.monotonic()
     print(f"compare: {len(todo)} runs in virtual time", flush=True)
 
-    def told(done: int, job: Job) -> None:
-        if done % max(1, len(todo) // 40) == 0:
-            left = (time.monotonic() - began) / done * (len(todo) - done)
-            print(f"  {done}/{len(todo)}, about {left / 60:.0f} minutes to go ({job.load}, {job.policy})", flush=True)
+    def told(done: int, many: int, job: Job) -> None:
+        if done % max(1, many // 40) == 0:
+            left = (time.monotonic() - began) / done * (many - done)
+            print(f"  {done}/{many}, about {left / 60:.0f} minutes to go ({job.load}, {job.policy})", flush=True)
 
-    seen = compare(todo, told)
+    seen = compare(todo, told, file)
     on_front = fronts(seen)
     rows = [
         {"load": load, "model": model, "policy": policy, "front": policy in on_front[load, model], "figures": figures}
@@ -173,15 +179,18 @@ def _write(folder: Path, arguments: argparse.Namespace, told: Mapping[str, Calla
     return drawn + draw_live(folder, parts.get("live", {}))
 
 
-def _only(parser: argparse.ArgumentParser) -> None:
+def _more(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", type=names_among(PARTS), default=list(PARTS), metavar="PARTS", help=f"of: {', '.join(PARTS)}"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="compare: go on from DIR/compare.jsonl; else it begins anew"
     )
 
 
 def main() -> None:
     """Run as the arguments say."""
-    arguments = parse(__doc__, _only)
+    arguments = parse(__doc__, _more)
     folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     seeds = arguments.runs or (1 if arguments.quick else SEEDS)
@@ -203,7 +212,7 @@ def main() -> None:
         elif part == PLAN:
             result = planned(arguments.quick, arguments.runs)
         elif part == "compare":
-            result = _compare(arguments.quick, seeds, arguments.scale)
+            result = _compare(folder, arguments.quick, seeds, arguments.scale, arguments.resume)
         elif part == "sweep":
             result = sweep(folder, arguments.quick, min(seeds, 3), arguments.scale)
         else:

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from bench.elastic.figures import spec_metrics
 from bench.kit.measure import summary
+from bench.policies.jobs import Job, kept, run_jobs
 from bench.workloads.recorded import recorded
 from esault.sim import Model, Operator, Source, simulate
 from esault.sim.load_shapes import Lines, Load, Noisy, Steps
 from esault.sim.loads import levels, load, scaled
 
-__all__ = ["DRIFTING", "FIXED", "LOADS", "MODELS", "POLICIES", "Job", "beaten_by", "compare", "fronts", "jobs", "one"]
+__all__ = ["DRIFTING", "FIXED", "LOADS", "MODELS", "POLICIES", "beaten_by", "compare", "fronts", "one"]
 
 #: tuples a second at the peak of every load
 PEAK = 3000.0
@@ -163,27 +163,6 @@ MODELS: Mapping[str, Callable[[int], list[Operator]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run."""
-
-    load: str
-    model: str
-    #: one of `POLICIES` or `FIXED`, or as on the command line
-    policy: str
-    seed: int
-    #: of the load's time, from its beginning
-    share: float = 1.0
-
-
-def jobs(
-    loads: Sequence[str], models: Sequence[str], policies: Sequence[str], seeds: Sequence[int], share: float = 1.0
-) -> Iterator[Job]:
-    """All of them; those of one load together."""
-    every = itertools.product(loads, models, policies, seeds)
-    return (Job(*each, share) for each in every)
-
-
 def _demand(rate: Callable[[float], float], operator: Operator, seconds: float) -> list[tuple[float, int]]:
     """The fewest sub-units that are busy for at most `BUSY` of their time, looked at each second; a point for each change."""
     points: list[tuple[float, int]] = []
@@ -231,13 +210,19 @@ def one(job: Job) -> dict[str, Any]:
     }
 
 
-def compare(todo: Sequence[Job], told: Callable[[int, Job], None]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """(load, model, policy) -> for each figure the median over seeds, the least and the most. `told` hears of each run that is done."""
+def compare(
+    todo: Sequence[Job], told: Callable[[int, int, Job], None], file: Path
+) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """(load, model, policy) -> for each figure the median over seeds, the least and the most.
+
+    Each run is a line of `file` as soon as it is over, and those that it has are not run again. `told` hears of each that is done.
+    """
+    done = kept(file)
+    run_jobs(todo, one, file, done, told)
     runs: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    with ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
-        for i, (job, figures) in enumerate(zip(todo, pool.map(one, todo)), 1):
-            runs.setdefault((job.load, job.model, job.policy), []).append(figures)
-            told(i, job)
+    for job in todo:
+        own = {name: figure for name, figure in done[job].items() if name not in asdict(job)}
+        runs.setdefault((job.load, job.model, job.policy), []).append(own)
     return {key: {name: summary([r[name] for r in group]) for name in group[0]} for key, group in runs.items()}
 
 

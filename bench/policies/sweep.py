@@ -6,16 +6,14 @@ medians. Each run is a line of sweep.jsonl as soon as it is over: a sweep that w
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from bench.policies.compare import DRIFTING, FIXED_SHARES, LOADS, PEAK, POLICIES, Job, beaten_by, one
+from bench.policies.compare import DRIFTING, FIXED_SHARES, LOADS, PEAK, POLICIES, beaten_by, one
+from bench.policies.jobs import Job, kept, run_jobs
 
 __all__ = ["CASES", "GRID", "sweep", "sweep_lines"]
 
@@ -83,30 +81,14 @@ def _timed(job: Job) -> dict[str, Any]:
     figures = one(job)
     kept = ("p99_ms", "below_100_ms", "workers", "changes", "load_changes", "unread")
     return {
-        "load": job.load,
-        "model": job.model,
-        "policy": job.policy,
-        "seed": job.seed,
-        "share": job.share,
         **{name: round(figures[name], 4) for name in kept},
         "processor_seconds": round(time.process_time() - began, 2),
     }
 
 
-def _key(row: Mapping[str, Any]) -> Job:
-    return Job(row["load"], row["model"], row["policy"], row["seed"], row["share"])
-
-
-def _run(todo: Sequence[Job], file: Path, done: dict[Job, dict[str, Any]]) -> None:
-    left = [job for job in todo if job not in done]
-    with ProcessPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool, file.open("a") as out:
-        for i, future in enumerate(as_completed([pool.submit(_timed, job) for job in left]), 1):
-            row = future.result()
-            done[_key(row)] = row
-            out.write(json.dumps(row) + "\n")
-            out.flush()
-            if i % max(1, len(left) // 40) == 0:
-                print(f"  {i}/{len(left)} ({row['load']}, {row['policy']})", flush=True)
+def _told(i: int, many: int, job: Job) -> None:
+    if i % max(1, many // 40) == 0:
+        print(f"  {i}/{many} ({job.load}, {job.policy})", flush=True)
 
 
 def _points(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
@@ -129,19 +111,17 @@ def _near(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def sweep(folder: Path, quick: bool, seeds: int, scale: float) -> dict[str, Any]:
     """Run what is not in sweep.jsonl yet; the rows."""
     file = folder / "sweep.jsonl"
-    done: dict[Job, dict[str, Any]] = {}
-    if file.is_file():
-        done = {_key(row): row for row in map(json.loads, file.read_text().splitlines())}
+    done = kept(file)
     cases = CASES[:2] if quick else CASES
     grid = [spec for name, specs in GRID.items() for spec in (specs[:1] if quick else specs)]
     first = [_job(load, model, spec, 1, scale) for load, model in cases for spec in grid]
-    _run(first, file, done)
+    run_jobs(first, _timed, file, done, _told)
     more: list[Job] = []
     for load, model in cases:
         rows = [done[_job(load, model, spec, 1, scale)] for spec in grid]
         chosen = list(_near(rows))
         more += [_job(load, model, spec, seed, scale) for spec in chosen for seed in range(2, seeds + 1)]
-    _run(more, file, done)
+    run_jobs(more, _timed, file, done, _told)
     return {"seeds": seeds, "rows": [done[job] for job in dict.fromkeys([*first, *more])]}
 
 
