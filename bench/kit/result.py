@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from bench.kit.measure import PARTS
 from bench.kit.plotting import pyplot, saved
 
-__all__ = ["COLOURS", "Bar", "runs_before", "write", "write_with"]
+__all__ = ["COLOURS", "Bar", "runs_before", "save", "write", "write_with"]
 
 #: by kind
 COLOURS = {
@@ -51,14 +52,22 @@ def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, 
     write_with(out, result, lines, lambda path: _draw(path, panels, unit))
 
 
+def save(out: str, result: dict[str, Any], lines: list[str]) -> None:
+    """Write result.json and result.txt into folder `out`, each as a whole: a bench that is killed leaves what it wrote last."""
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("result.json", json.dumps(result)), ("result.txt", "\n".join(lines))):
+        part = folder / f".{name}.part"
+        part.write_text(text + "\n")
+        os.replace(part, folder / name)
+
+
 def write_with(
     out: str, result: dict[str, Any], lines: list[str], draw: Callable[[Path], bool], new: list[str] | None = None
 ) -> None:
     """The same with a plot of one's own: `draw(path)` says whether it could. `new`: the lines that have not been printed yet."""
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_text(json.dumps(result) + "\n")
-    (folder / "result.txt").write_text("\n".join(lines) + "\n")
+    save(out, result, lines)
     print("\n".join(lines if new is None else new))
     drawn = draw(folder / "result.png")
     print(f"{folder}/result.json, result.txt{', result.png' if drawn else ' (no plot: matplotlib is not installed)'}")

@@ -4,7 +4,8 @@ python -m bench.pipelines --out DIR [--quick] [--only kills|cluster|speed] [--ru
 
 kills: N kills -9 at random moments of commands on this machine; cluster: the same with `--master` of a standalone cluster, in network
 namespaces where those can be made, and of executors and workers, behind which the command must come to its end; speed: N runs of each over 1 GB that has landed, in turns. Kills that are in DIR already count,
-too, and so does its speed where that is not asked for: a hundred kills take hours.
+too, and so does its speed where that is not asked for: a hundred kills take hours. They are written behind each one, so that a bench that is
+stopped loses none.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
-from bench.kit.result import Bar, runs_before, write
+from bench.kit.result import Bar, runs_before, save, write
 from bench.kit.spark_cluster import SparkCluster
 from bench.pipelines.speed import RATIO, Speed
 from bench.pipelines.trial import Lost, Trial
@@ -30,9 +31,13 @@ from bench.workloads.loads import SEED
 __all__ = ["main"]
 
 PARTS = ("kills", "cluster", "speed")
+#: parts that kill -> where
+WHERE = {"kills": "on this machine", "cluster": "on a standalone cluster"}
 KILLS, CLUSTER_KILLS, TIMES = 100, 30, 3
 #: rows of a landing at most
 ROWS = 2000
+#: is given the counts so far
+Keep = Callable[[dict[str, Any]], None]
 #: a JVM that lives for seconds is not worth the best compiler
 YOUNG = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
@@ -43,12 +48,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=SEED)
 
 
-def _kills(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def _kills(folder: Path, arguments: argparse.Namespace, keep: Keep) -> dict[str, Any]:
     trial = Trial(folder, arguments.seed, ROWS, options=["--master", "local[1]"], environ=YOUNG)
-    return _killed(trial, arguments.runs or (3 if arguments.quick else KILLS), arguments.minutes)
+    return _killed(trial, arguments.runs or (3 if arguments.quick else KILLS), arguments.minutes, keep)
 
 
-def _cluster(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def _cluster(folder: Path, arguments: argparse.Namespace, keep: Keep) -> dict[str, Any]:
     with SparkCluster(folder / "cluster") as cluster:
         (folder / "tmp").mkdir()
         # a task may fail as often as the docs say for clusters whose hosts come and go
@@ -57,7 +62,7 @@ def _cluster(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         environ = {"PYSPARK_PYTHON": "python3", "TMPDIR": str(folder / "tmp"), **YOUNG}
         options = ["--master", cluster.master, *conf]
         trial = Trial(folder, arguments.seed, ROWS, cluster.prefix, options, environ, _helpers(cluster))
-        return _killed(trial, arguments.runs or (3 if arguments.quick else CLUSTER_KILLS), arguments.minutes)
+        return _killed(trial, arguments.runs or (3 if arguments.quick else CLUSTER_KILLS), arguments.minutes, keep)
 
 
 def _helpers(cluster: SparkCluster) -> dict[str, Callable[[random.Random], bool]]:
@@ -73,9 +78,9 @@ def _helpers(cluster: SparkCluster) -> dict[str, Callable[[random.Random], bool]
     return {"an executor": lambda order: cluster.kill_executor(order.choice(cluster.names)), "a worker": worker}
 
 
-def _killed(trial: Trial, kills: int, minutes: float) -> dict[str, Any]:
+def _killed(trial: Trial, kills: int, minutes: float, keep: Keep) -> dict[str, Any]:
     try:
-        return trial.run(kills, minutes)
+        return trial.run(kills, minutes, keep)
     except Lost as error:
         raise SystemExit(f"lost after {trial.kills.total()} kills: {error}") from None
     finally:
@@ -94,13 +99,52 @@ def _said(where: str, runs: list[dict[str, Any]]) -> list[str]:
             counts.update(run[name])
         return dict(counts)
 
+    stopped = sum(not run.get("over", True) for run in runs)
+    said = (
+        f"  {stopped} of {len(runs)} runs stopped early: what came behind the last command that ended is not compared"
+    )
     return [
         f"{where}: {total('kills')} kills ({', '.join(f'{kind} {n}' for kind, n in counted('by_kind').items())}) in "
         f"{total('seconds') / 60:.0f} minutes; {total('commands')} commands, {total('ended')} of which came to their end; "
         f"{total('landings')} landings of {sum(counted('rows').values()):,} rows",
         f"  killed behind: {', '.join(f'{said} {n}' for said, n in sorted(counted('by_moment').items()))}",
         f"  rows that are wrong: {', '.join(f'{name} {n}' for name, n in counted('wrong').items())}",
+        *([said] if stopped else []),
     ]
+
+
+def _lines(result: Mapping[str, Any]) -> list[str]:
+    """All that is said of a result."""
+    lines = [line for part, where in WHERE.items() if result[part] for line in _said(where, result[part])]
+    for found in result["speed"]:
+        lines += Speed.lines(found)
+        if found["ratio"] > RATIO:
+            lines.append(f"more than {RATIO} times plain PySpark")
+    return lines
+
+
+def _panels(result: Mapping[str, Any]) -> dict[str, list[Bar]]:
+    panels: dict[str, list[Bar]] = {}
+    for part, where in WHERE.items():
+        moments: Counter[str] = Counter()
+        for run in result[part]:
+            moments.update(run["by_moment"])
+        if result[part]:
+            panels[f"kills {where}"] = [Bar(name, n, n, n) for name, n in sorted(moments.items())]
+    for found in result["speed"]:
+        panels["seconds, 1 GB"] = Speed.bars(found)
+    return panels
+
+
+def _keeper(out: str, result: dict[str, Any], part: str, seed: int) -> Keep:
+    """Return what writes the counts so far of this part beside all that is known."""
+    before = result[part]
+
+    def keep(counts: dict[str, Any]) -> None:
+        result[part] = [*before, {"machine": result["machine"], "seed": seed, **counts}]
+        save(out, result, _lines(result))
+
+    return keep
 
 
 def main() -> None:
@@ -108,37 +152,25 @@ def main() -> None:
     arguments = parse(__doc__, _options)
     parts = arguments.only or PARTS
     result: dict[str, Any] = {"bench": "pipelines", "machine": facts()}
-    lines: list[str] = []
-    panels: dict[str, list[Bar]] = {}
+    for part in PARTS:
+        new = part in WHERE and part in parts
+        result[part] = runs_before(arguments.out, part, arguments.seed if new else -1)
     bad = []
     # not below /tmp, of which each host of a cluster has its own
     folder = Path(tempfile.mkdtemp(prefix="esault-pipelines-", dir="/var/tmp"))
-    for part, run, where in (("kills", _kills, "on this machine"), ("cluster", _cluster, "on a standalone cluster")):
-        asked = part in parts
-        result[part] = runs = runs_before(arguments.out, part, arguments.seed if asked else -1)
-        if asked:
+    for part, run in (("kills", _kills), ("cluster", _cluster)):
+        if part in parts:
             (folder / part).mkdir()
-            found = {"machine": result["machine"], "seed": arguments.seed, **run(folder / part, arguments)}
-            runs.append(found)
-            bad += [f"{name} ({where})" for name, n in found["wrong"].items() if n]
-        if runs:
-            lines += _said(where, runs)
-            moments: Counter[str] = Counter()
-            for each in runs:
-                moments.update(each["by_moment"])
-            panels[f"kills {where}"] = [Bar(name, n, n, n) for name, n in sorted(moments.items())]
-    result["speed"] = times = runs_before(arguments.out, "speed", -1)
+            keep = _keeper(arguments.out, result, part, arguments.seed)
+            found = run(folder / part, arguments, keep)
+            keep(found)
+            bad += [f"{name} ({WHERE[part]})" for name, n in found["wrong"].items() if n]
     if "speed" in parts:
         (folder / "speed").mkdir()
         speed = Speed(folder / "speed", 0.02 if arguments.quick else arguments.scale)
         found = speed.run(arguments.runs or (1 if arguments.quick else TIMES))
-        times[:] = [{"machine": result["machine"], "seed": arguments.seed, **found}]
-    for found in times:
-        lines += Speed.lines(found)
-        panels["seconds, 1 GB"] = Speed.bars(found)
-        if found["ratio"] > RATIO:
-            lines.append(f"more than {RATIO} times plain PySpark")
-    write(arguments.out, result, lines, panels, "")
+        result["speed"] = [{"machine": result["machine"], "seed": arguments.seed, **found}]
+    write(arguments.out, result, _lines(result), _panels(result), "")
     if bad:
         raise SystemExit(f"other rows than a plain loop has: {', '.join(bad)}; they are in {folder}")
     shutil.rmtree(folder, ignore_errors=True)

@@ -224,8 +224,10 @@ class Trial:
 
     # all -------------------------------------------------------------------------------------------
 
-    def run(self, kills: int, minutes: float = float("inf")) -> dict[str, Any]:
-        """So many kills, none after so many minutes; then the end. Raises Lost."""
+    def run(
+        self, kills: int, minutes: float = float("inf"), keep: Callable[[dict[str, Any]], None] = lambda found: None
+    ) -> dict[str, Any]:
+        """So many kills, none after so many minutes; then the end. `keep` is given the counts so far, whenever they have changed. Raises Lost."""
         begun = time.monotonic()
         self.land()
         self.end()
@@ -245,9 +247,15 @@ class Trial:
             print(
                 f"  {self.kills.total()} of {kills} kills, {self.ended} of {self.commands} commands ended", flush=True
             )
+            keep(self._found(begun, over=False))
         self.end()
         self.check()
+        return self._found(begun, over=True)
+
+    def _found(self, begun: float, over: bool) -> dict[str, Any]:
+        """The counts. `over`: what was done behind the last kill has been compared, too."""
         return {
+            "over": over,
             "kills": self.kills.total(),
             "by_kind": dict(self.kills),
             "by_moment": dict(self.moments),
