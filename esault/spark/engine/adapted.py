@@ -24,7 +24,7 @@ def _unit(unit: UnitPlan) -> UnitPlan:
     if isinstance(spout, WindowedSpout):
         spout = spout.spout
     if isinstance(spout, SplitSource) and can_be_whole(unit):
-        spout = WholeSplits(spout)
+        spout = WholeSplits(spout, each_alone(unit))
     return replace(unit, spout=spout, replicas=1, buffer=None, keys_in_memory=None)
 
 

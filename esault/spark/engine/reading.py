@@ -23,6 +23,7 @@ from esault.flow.worker.spout_reader import reads_by
 from esault.payload.codec import Codec
 from esault.spark.engine.batch_size import BatchSize
 from esault.spark.engine.offsets import Offset, pack_position, publish, unpack_position
+from esault.spark.engine.whole_splits import WholeSplits
 from esault.state.spool import Spooled, spooled
 from esault.topology.columns import Columns
 from esault.topology.context import Context, logger_of
@@ -90,6 +91,11 @@ class Part:
         if self._position is not None:
             position = self._codec.unpack(self._position)
             self._call(lambda: self.spout.seek(position), "seek")
+        elif isinstance(self.spout, WholeSplits):
+            beginning = self._call(self.spout.beginning, "splits")
+            if beginning is not None:
+                self._position = self._codec.pack_value(beginning)
+                self._marks[0][2] = pack_position(self._position)
 
     def read(self, most: int, now: float, piece: int) -> int:
         """Read at most so many tuples; how many there were. Behind each `piece` another worker may begin. Raises UserError."""

@@ -148,7 +148,8 @@ def _time_of(end: Offset) -> float:
 def divided(before: list[Any], after: list[Any], pieces: int) -> list[tuple[Any, ...]]:
     """(first row, position, rows, marks, position behind or None) of pieces of about the same size."""
     first, last, marks = before[0], after[0], after[3]
-    starts = [(first, before[1])]
+    # before the first row an offset has no position, and a source of splits has one all the same
+    starts = [(first, before[1] or next((position for row, _, position in marks if row == first), None))]
     share = (last - first) / pieces
     places = [(row, position) for row, _, position in marks if first < row < last and position is not None]
     for number in range(1, pieces):

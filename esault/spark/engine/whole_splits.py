@@ -45,8 +45,10 @@ class WholeSplits(Spout[Any, Any]):
 
     parallel: ClassVar[bool] = True
 
-    def __init__(self, source: SplitSource[Any, Any]) -> None:
+    def __init__(self, source: SplitSource[Any, Any], alone: bool = False) -> None:
+        """`alone`: each of its splits is a part of its own."""
         self.source = source
+        self._alone = alone
         self._names: list[str] | None = None
         self._mark = 0
         #: the split that is read, where to begin in it, and its reader once it is open
@@ -97,10 +99,15 @@ class WholeSplits(Spout[Any, Any]):
                 self._at, self._within = self._at + 1, None
 
     def _known(self) -> list[str] | None:
-        """Return the names of this part's splits; None where they are not known yet."""
+        """Return the names of this part's splits; None where they are not known yet. Raises SourceError where there are more than parts."""
         if self._names is None:
             found = self.source.splits()
             if found is not None:
+                if self._alone and len(found) > self.context.parts:  # two in one part: rows of the second would be late
+                    raise SourceError(
+                        f"{type(self.source).__name__} has {len(found)} splits by now, and had {self.context.parts} when the run began; with "
+                        "event time each is a part of its own on Spark, and none may come beside them: read them from a folder of their own"
+                    )
                 self._names = list(found)[self.context.part :: self.context.parts]
                 self._mark = crc32("\0".join(self._names).encode("utf-8", "surrogateescape"))
         return self._names
@@ -108,6 +115,11 @@ class WholeSplits(Spout[Any, Any]):
     def position(self) -> Any:
         """Return (number of the split, where in it, what all splits were)."""
         return self._at, self._within if self._reader is None else self._reader.position(), self._mark
+
+    def beginning(self) -> Any:
+        """Return the position before the first row, once the splits are known: workers that seek it find the same splits, or say so."""
+        self._waited(self._known)
+        return None if self._names is None else self.position()
 
     def seek(self, position: Any) -> None:
         """Go on there. Raises SourceError where the splits are others by now: rows would come twice, or not at all."""

@@ -769,6 +769,7 @@ class TimedSplits(SplitSource):
     """Splits of one's own, by name; asked twice before they are known."""
 
     bounded = True
+    splits_at_once = 16
 
     def __init__(self, splits):
         self.rows, self.asked = splits, 0

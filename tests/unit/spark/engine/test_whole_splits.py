@@ -174,6 +174,46 @@ def test_splits_that_are_too_many_to_be_open_are_refused(tmp_path: Path, monkeyp
     assert lay_out(plan, {}, 2).parts == {"rows": 4}
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_split_that_comes_between_driver_and_workers_is_told(tmp_path: Path, timed: bool) -> None:
+    folder = written_with_times(tmp_path / "files", "csv")
+    flow = "timed_files" if timed else "files"
+    chain = Chain(f"{FLOWS}:{flow}", tmp_path / "run", {"kind": "csv", "folder": str(folder)})
+    (folder / "1a.csv").write_text("k,n\nk1,1\n")
+    # which of the two is told depends on which part is computed first
+    with pytest.raises(Exception, match="CsvFiles (has 6 splits by now, and had 5|finds other files)"):
+        chain.batch(1)
+    chain.reading.stop()
+
+
+def test_a_split_that_comes_before_the_driver_has_opened_all_parts_is_told(tmp_path: Path) -> None:
+    folder = written_with_times(tmp_path / "files", "csv")
+    spout = WholeSplits(CsvFiles(folder), alone=True)
+    parts = spout.count(Context("rows"))
+    (folder / "9.csv").write_text("k,n\nk1,1\n")
+    spout.open(Context("rows", part=0, parts=parts))
+    with pytest.raises(SourceError, match="CsvFiles has 6 splits by now, and had 5 when the run began"):
+        spout.read(10)
+    spout.close()
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_of_more_splits_than_actors_read_at_once_no_row_is_late(tmp_path: Path, in_order: bool) -> None:
+    order = range(20) if in_order else reversed(range(20))
+    splits = {f"{number:02}": list(range(at * 200, at * 200 + 200)) for number, at in enumerate(order)}
+    params = {"kind": "own", "folder": "", "splits": splits}
+    local = LocalRuntime(locate(f"{FLOWS}:timed_files").build(params))
+    local.run_until_drained()
+    chain = Chain(f"{FLOWS}:timed_files", tmp_path / "run", params)
+    chain.drain()
+    got, wanted = read_collected(str(chain.folder), "tens"), local.landed("tens")
+    assert not read_collected(str(chain.folder), "late")
+    # on actors the 17th waits until one has ended, and then its rows are behind those of all that are open
+    assert bool(local.landed("late")) is not in_order
+    if in_order:
+        assert Counter(repr(row[:2]) for row in got) == Counter(repr(row[:2]) for row in wanted)
+
+
 def test_many_pieces_are_dealt_to_few_tasks() -> None:
     frames = [(READ, "rows", part, 0, None, rows, [], None, 0.0) for part, rows in enumerate([9, 8, 7, 3, 2, 1])]
     assert dealt(frames[:2], 3) == [[frames[0]], [frames[1]]]
