@@ -44,6 +44,8 @@ class TimerService:
         self._expire_after = plan.expire_after if plan.expire_by == "event" else None
         self.levels = Levels()
         self.timers = KeyTimers()
+        #: where event time had come to before it was over, on the way that came furthest
+        self.furthest = BEGINNING
         #: time is over, and what was to be done by then is being done: nothing is set for later
         self._last_round = False
         #: of the tuple or timer that is processed, where that is asked for
@@ -118,7 +120,8 @@ class TimerService:
                 return False
             if before is not None:
                 before((found[2],))
-            self._last_round = self.levels.own == END_OF_TIME
+            # What was due by what the tuples said comes as it would have, had there been a tuple more: also what it sets.
+            self._last_round = self.levels.own == END_OF_TIME and found[0] > self.furthest
             self._fire(EVENT)
             self._last_round = False
             if self._emitter.rows() >= rows:

@@ -56,6 +56,8 @@ class Merging:
     def __init__(self) -> None:
         #: no row before it is expected; never goes back
         self.current = BEGINNING
+        #: the furthest that a sender has said before the end of time: where that begins, also for those that ended long before
+        self.furthest = BEGINNING
         #: newest change in which keys go from here
         self.given = 0
         self._senders: dict[int, _Sender] = {}
@@ -138,6 +140,8 @@ class Merging:
                         break
                     was_out = sender.idle or sender.behind
                     sender.value, sender.idle, held = said[:3]
+                    if self.furthest < sender.value < END_OF_TIME:
+                        self.furthest = sender.value
                     # One that knows nothing, or holds back, says so by the beginning of time, and must be waited for.
                     sender.behind = was_out and not sender.idle and BEGINNING < sender.value < self.current
                     sender.held = max(sender.held, held)

@@ -36,6 +36,8 @@ class WatermarkSender:
         #: target -> the furthest watermark that was found for it, and which of its clocks were idle and have not caught up
         self._said: dict[str, float] = {}
         self._out: dict[str, set[int]] = {}
+        #: target -> the last of it before the end of time
+        self._last: dict[str, float] = {}
         #: when there is something to be told
         self.wake_at = END_OF_TIME
 
@@ -76,16 +78,19 @@ class WatermarkSender:
         quiet_since: float | None,
         ended: bool,
         held: Mapping[str, float] | None = None,
+        furthest: float = BEGINNING,
     ) -> None:
         """Tell all receivers, if there is news and it is time. `own`: this sub-unit's watermark, and whether it is idle.
 
-        `held`: what no receiver may be told to be past, since rows from there on may come again.
+        `held`: what no receiver may be told to be past, since rows from there on may come again. `furthest`:
+        where the own watermark was before time was over.
         """
         words: dict[str, _Said] = {}
         self.wake_at = END_OF_TIME
         fences = tuple(self._news.items())
         for target in self._targets:
             value, idle = self._of(target, now, own, quiet_since)
+            self._last[target] = max(self._last.get(target, BEGINNING), value if value < END_OF_TIME else furthest)
             if self._getting:
                 value, idle = BEGINNING, False
             elif ended:
@@ -114,7 +119,7 @@ class WatermarkSender:
                 if channel.queue:
                     clear = False  # what stands in its way would only be joined by ever more of these
                 else:
-                    self._say(channel, said, now)
+                    self._say_last(target, channel, said, now)
         return clear
 
     def _say(self, channel: OutChannel, said: _Said, now: float) -> None:
@@ -123,11 +128,19 @@ class WatermarkSender:
         channel.put(WATERMARK, word)
         channel.told = word
 
+    def _say_last(self, target: str, channel: OutChannel, said: _Said, now: float) -> None:
+        """Say a word; before that time is over, up to where it came: what is done at the end follows from it."""
+        last, told = self._last.get(target, BEGINNING), channel.told
+        known = type(told) is tuple and told[0] == END_OF_TIME
+        if said[0] == END_OF_TIME and last > BEGINNING and not known:
+            self._say(channel, (last, *said[1:]), now)
+        self._say(channel, said, now)
+
     def over(self, now: float) -> None:
         """Say that nothing will ever come from here: before END, which also ends the way to one that leaves."""
         for target in self._targets:
             for channel in self._outputs.of(target):
-                self._say(channel, (END_OF_TIME, False, self._held, tuple(self._news.items())), now)
+                self._say_last(target, channel, (END_OF_TIME, False, self._held, tuple(self._news.items())), now)
 
     def _of(self, target: str, now: float, own: tuple[float, bool], quiet_since: float | None) -> tuple[float, bool]:
         """Return the watermark, the least of those that are not idle, and False; if all are idle, the furthest and True.

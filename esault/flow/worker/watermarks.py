@@ -108,7 +108,7 @@ class Watermarks:
             self._quiet_since = now
         if self._telling is not None:
             idle = self.merging.idle and self.passed >= self.merging.current
-            self._telling.tell(now, (self.passed, idle), self._quiet_since, ended, held)
+            self._telling.tell(now, (self.passed, idle), self._quiet_since, ended, held, self.merging.furthest)
 
     def over(self, now: float) -> None:
         """Say that nothing will ever come from here."""

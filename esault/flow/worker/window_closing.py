@@ -20,6 +20,7 @@ class WindowClosing:
         assert operator is not None
         self._bolt = bolt
         self._operator = operator
+        self._timers = bolt.operator.timer_service
         #: windows are being closed
         self.at_work = False
 
@@ -33,6 +34,8 @@ class WindowClosing:
             return False
         if writer.snapshot is not None and marks.merging.current > operator.levels.own:
             writer.before((None,))  # where it stood at the cut: else what is read again behind that would be late
+        if self._timers is not None:
+            self._timers.furthest = marks.merging.furthest
         operator.advance(marks.merging.current)
         if bolt.tracked and not bolt.roots.credit:
             return False

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from esault.flow.watermark.clock import BEGINNING, IDLE_BOLT, Clock
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME, IDLE_BOLT, Clock
 from esault.spark.engine.layout import Layout
 from esault.topology.event_time import EventTime
 from esault.topology.plan import Outlet, Plan, UnitPlan
@@ -142,6 +142,8 @@ class Words:
         #: ways that were left out when this was settled last: if they come back behind, they are until they have caught up
         self._out: set[str] = set()
         self.current = BEGINNING
+        #: the furthest word before the end of time
+        self.furthest = BEGINNING
         #: all are idle
         self.idle = False
 
@@ -151,6 +153,8 @@ class Words:
         if value is not None and before is not None:
             value = max(value, before)
         self._said[name] = (value, now)
+        if value is not None and self.furthest < value < END_OF_TIME:
+            self.furthest = value
 
     def settle(self, now: float) -> bool:
         """All words of a batch have come; whether the watermark has grown."""
@@ -191,6 +195,8 @@ class Words:
         """The reverse, also of a state that does not say which ways are left out."""
         self.current, said, *out = state
         self._said = dict(said)
+        known = [value for value, _ in self._said.values() if value is not None and value < END_OF_TIME]
+        self.furthest = max(known, default=self.furthest)
         self._out = set(*out)
 
 

@@ -7,6 +7,8 @@ back to an earlier one), they are made anew from the store.
 In the store stand a head and a list of pieces; a piece is a packed list of (key, state, last used). A batch appends the
 states of the keys it touched; once such pieces outweigh the first ones, all is written anew. So the cost of a batch follows the keys it
 touches, not all there are.
+
+It is one module of over 300 lines: what a frame changes of a task, and what of that is kept, are read together.
 """
 
 from __future__ import annotations
@@ -188,6 +190,8 @@ class Task:
         elif kind == END and not self._ended:
             self._ended = True
             self._dirty = None
+            if self.operator.timer_service is not None and self._words is not None:
+                self.operator.timer_service.furthest = self._words.furthest
             self.runner.each(lambda operator: operator.finishing(), self.runners.now)
             self.runners.settle()
             self.runners.close()

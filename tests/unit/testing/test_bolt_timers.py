@@ -305,3 +305,37 @@ def test_a_timer_that_raises_is_under_the_policy_of_the_unit():
 
     with pytest.raises(TopologyFailed, match="on_timer, key 'k': ValueError: x"):
         due(("k", [("x", 5)]), bolt=Raises)
+
+
+class Rounds(Bolt):
+    """Goes on by itself: a timer every five seconds."""
+
+    def process(self, key, value):
+        self.timer("round", value["at"] + 5)
+
+    def on_timer(self, name, at):
+        self.emit(self.key, {"at": at})
+        self.timer("round", at + 5)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["one at a time", "all at once"])
+@pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.parametrize("order", ["short first", "long first"])
+def test_what_is_due_at_the_end_does_not_depend_on_how_far_the_watermark_was(at_once, parallelism, order):
+    short = [("a", {"at": 0, "n": 0}), ("b", {"at": 21, "n": 1})]
+    long = [("c", {"at": 3, "n": 0}), ("d", {"at": 100, "n": 1})]
+    t = Topology("rounds")
+    spouts = [t.spout(name, Nothing(), time=at) for name in ("first", "second")]
+    rounds = t.bolt("rounds", Rounds, dict.fromkeys(spouts, by_key()), parallelism=parallelism)
+    rounds.bolt("behind", Rounds, by_key(), parallelism=parallelism)
+    first, second = (short, long) if order == "short first" else (long, short)
+    options = Settings() if at_once else Settings(root_rows=1, max_pending=1)
+    local = LocalRuntime(t, spouts={"first": first, "second": second}, settings=options)
+    local.run_until_drained()
+    # As if a tuple had come behind the last one: rounds up to its time, and of each key the one that is due behind it.
+    found = sorted((key, value["at"]) for key, value in local.emitted("rounds"))
+    begun = {"a": 5, "b": 26, "c": 8, "d": 105}
+    assert found == sorted((key, at) for key, first in begun.items() for at in range(first, 106, 5) if at - 5 <= 100)
+    behind = sorted((key, value["at"]) for key, value in local.emitted("behind"))
+    assert behind[-1] == ("d", 110)
+    assert [time for key, time in behind if key == "a"][-1] == 110
