@@ -84,7 +84,8 @@ class SplitReaders(Spout[Any, Any]):
         """Close a split, which goes on elsewhere or is over; how far event time had come in it."""
         self.rest(id)
         self._places = {each: place for each, place in self._places.items() if each != id}
-        self._told.pop(id, None)
+        for each in (self._told, self._begun, self._until):  # a source that is followed has ever new splits
+            each.pop(id, None)
         times = self._clocks.end(id)
         reader = self._readers.pop(id)
         self._counted.update(reader.counters())
