@@ -75,6 +75,7 @@ class Prober:
                 and type(counters.at) is float
                 and type(counters.occupancy) is float
                 and type(counters.dropped) is int
+                and all(type(each) in (int, float) for each in fields)  # they are added up where no error is expected
             )
         except (FrameError, TypeError, ValueError):
             good = False
