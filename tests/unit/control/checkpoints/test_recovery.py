@@ -17,11 +17,12 @@ def completed(size):
 
 def test_one_lasts_from_the_first_death_until_tuples_flow():
     recovery = Recovery()
-    assert recovery.lasting is None
+    assert not recovery.all
     assert recovery.begin(4, "a died", 10.0) is None
     assert recovery.begin(3, "b died", 12.0) is None  # on the way back
     assert len(recovery.all) == 1
     one = recovery.lasting
+    assert one is not None
     assert (one.at, one.number, one.why, one.seconds) == (10.0, 3, "a died; b died", None)
     recovery.flowing(15.5)
     assert recovery.lasting is None

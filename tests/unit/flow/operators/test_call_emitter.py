@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +14,7 @@ from esault.payload.codec import Codec
 
 
 class Bolt:
-    pass
+    emit: Callable[..., None]
 
 
 def emitter(*streams, checked=10):
