@@ -8,6 +8,7 @@ from esault.elasticity.budget import Budget
 from esault.errors import TopologyError, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
+from esault.sources import DeadLetters
 from esault.spark.engine.event_time import timed_edges
 from esault.spark.engine.whole_splits import WholeSplits, each_alone
 from esault.topology.plan import Plan, UnitPlan
@@ -42,9 +43,20 @@ def _of_unit(unit: UnitPlan) -> list[str]:
 
 def _why_not_whole(unit: UnitPlan) -> str:
     source = unit.spout
+    if isinstance(source, DeadLetters):
+        return (
+            "marks what was sent again, so that it is not read another time, and Spark reads a range of rows once more to process it; "
+            "run it on actors"
+        )
+    own = not type(source).__module__.startswith("esault.")
+    if isinstance(source, SplitSource) and own and not source.bounded and source.discovery_interval is None:
+        return (
+            "does not say that each of its splits has an end, and Spark reads one after the other; write bounded = True in its class where "
+            "each has, or run it on actors"
+        )
     if not (isinstance(source, SplitSource) and source.bounded):
         return (
-            "is read in splits that have no end, whose rows come in no fixed order, and Spark reads a range of rows once more to process it; "
+            "is read in splits, whose rows come in no fixed order, and Spark reads a range of rows once more to process it; "
             "write a Spout with read, position and seek, or run it on actors"
         )
     return (

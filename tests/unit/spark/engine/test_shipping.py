@@ -149,8 +149,10 @@ def test_folders_that_must_be_shared_are_those_of_the_state_and_of_sinks(
 def test_what_is_shipped_is_what_workers_import() -> None:
     assert set(LIBRARIES) == {"msgpack", "sortedcontainers", "google.protobuf"}
     code = (
-        "import sys, esault.spark.engine.stages, esault.spark.engine.processor, esault.spark.engine.source\n"
-        "print(*{name.partition('.')[0] for name, m in sys.modules.items() if 'site-packages' in (getattr(m, '__file__', '') or '')})"
+        "import sys, pyspark.sql.datasource; own = set(sys.modules)\n"  # pyspark 4.1 takes psutil where it is there
+        "import esault.spark.engine.stages, esault.spark.engine.processor, esault.spark.engine.source\n"
+        "found = {name: m for name, m in sys.modules.items() if name not in own}\n"
+        "print(*{name.partition('.')[0] for name, m in found.items() if 'site-packages' in (getattr(m, '__file__', '') or '')})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     others = set(done.stdout.split()) - {"pyspark", "py4j", "_distutils_hack", "pyarrow", "numpy", "pandas"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from esault import Bolt, Columns, Context, EndOfStream, SourceError, Topology, TopologyError
+from esault import Bolt, Columns, Context, EndOfStream, SourceError, Topology, TopologyError, shuffle
 from esault.errors import UsageError
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.sinks import Collect
 from esault.sinks.collect import read_collected
-from esault.sources import CsvFiles
+from esault.sources import CsvFiles, DeadLetters, KafkaSource
 from esault.spark.engine import reading, whole_splits
 from esault.spark.engine.adapted import adapted
 from esault.spark.engine.frames import READ
@@ -28,6 +29,7 @@ from esault.spark.engine.source import dealt
 from esault.spark.engine.whole_splits import WholeSplits
 from esault.testing import LocalRuntime
 from esault.topology.locate import locate
+from esault.topology.split_source import SplitSource
 from esault.windows import TumblingWindow
 
 from .chain import Chain
@@ -234,3 +236,30 @@ def test_what_spark_would_read_in_another_order_is_refused(
     rows.sink("out", Collect())
     found = refusals(adapted(t))
     assert [why in each for each in found] == [True] if why else found == []
+
+
+class Shelf(SplitSource):
+    """Splits of one's own, of which nothing says that they end."""
+
+    def splits(self):
+        return ["a"]
+
+    def open_split(self, id, position): ...
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (Shelf(), "Shelf does not say that each of its splits has an end, .* write bounded = True in its class"),
+        (DeadLetters("dead.jsonl"), "DeadLetters marks what was sent again"),
+        (
+            KafkaSource("topic", "localhost:9092", until="end"),
+            "KafkaSource is read in splits, whose rows come in no fixed order",
+        ),
+    ],
+)
+def test_a_refusal_says_what_is_in_the_way(source: SplitSource[Any, Any], why: str) -> None:
+    t = Topology("rows")
+    t.spout("rows", source).bolt("seen", Seen, grouping=shuffle())
+    (found,) = refusals(adapted(t))
+    assert re.search(why, found)
