@@ -108,14 +108,20 @@ class Judge:
         self.awaited = 0
         self.log: list[DecisionRecord] = []
 
-    def decide(self, view: RunView, units: Mapping[str, Changeable], now: float) -> None:
-        """One look."""
+    def decide(
+        self,
+        view: RunView,
+        units: Mapping[str, Changeable],
+        now: float,
+        decide: Callable[[Any], Sequence[Action]] | None = None,
+    ) -> None:
+        """One look; `decide`: of the policy, in place of its usual one."""
         self.awaited = 0
         if now < self._resting_until:
             return
-        decide: Callable[[Any], Sequence[Action]] = self.policy.decide
+        asked: Callable[[Any], Sequence[Action]] = decide or self.policy.decide
         try:
-            returned = list(self._ask(lambda: decide(view)))
+            returned = list(self._ask(lambda: asked(view)))
             actions = [action for action in returned if not isinstance(action, NoChange)]
             # What it returns is looked at in here, too: nonsense in it is the policy's failure and no other's.
             by_unit = self._by_unit(actions)

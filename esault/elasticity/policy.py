@@ -34,7 +34,8 @@ class TopologyPolicy(Protocol):
     """Judges all units that it was given together: one object for them. It may remember views, and calls nothing.
 
     It is asked at the end of each aligned window of `period` seconds; what it read in `view.units[...].window` is that window.
-    Each of its actions names a unit. All that it returns at once is begun at once. One with `moves_only = True` is given
+    Each of its actions names a unit. All that it returns at once is begun at once. One that has a method `decide_first(view, firsts)` is
+    asked that in the first moments of a run, too, each time that sub-units report; `firsts`: unit -> `FirstWindow`. One with `moves_only = True` is given
     units whose number of sub-units is fixed as well.
     """
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, TypeGuard
 
+from esault.elasticity.first_reports import LENGTH, FirstReports
 from esault.elasticity.judge import Ask, DecisionRecord, Judge
 from esault.elasticity.measured import MeasuredUnit, latencies
 from esault.elasticity.objective import ObjectiveTracker, parsed
@@ -21,10 +23,11 @@ from esault.errors import UsageError
 from esault.histogram import Histogram
 from esault.messages.change_record import ChangeRecord
 from esault.messages.probe import HostUsage, ProbeReading
+from esault.messages.status import Status
 from esault.topology.plan import Plan, UnitPlan
 from esault.topology.windowed_spout import WindowedSpout
 
-__all__ = ["EVERY_UNIT", "Scaling", "check_policies"]
+__all__ = ["EVERY_UNIT", "FIRST_EVERY", "Scaling", "check_policies"]
 
 #: in place of a unit's name: the policy of all that are not named
 EVERY_UNIT = ""
@@ -32,6 +35,8 @@ EVERY_UNIT = ""
 WINDOW, LONGEST = 0.5, 5.0
 #: seconds after an aligned window's end at which it is looked at: reports of all units should be there
 SLACK = 0.12
+#: seconds of the first moments of a run, between two looks at what sub-units report in them, and after the moment of the reports
+FIRST, FIRST_EVERY, FIRST_SLACK = 0.45, 0.05, 0.02
 
 
 def check_policies(plan: Plan, policies: Mapping[str, str]) -> None:
@@ -154,6 +159,11 @@ class Scaling:
         for name in plan.units:
             self._add_judge(name)
         self._look_at_plan()
+        #: reports of the first moments; None: they are over, or no policy looks at them
+        self._first: FirstReports | None = None
+        if any(hasattr(schedule.judge.policy, "decide_first") for schedule in self._schedules):
+            self._first = FirstReports()
+        self._first_due = math.inf
 
     def _given(self, unit: UnitPlan) -> tuple[str | Policy | None, str]:
         """Return what was said about a unit, and how its policy is called."""
@@ -232,6 +242,17 @@ class Scaling:
         return probe_period or self._probe_every
 
     @property
+    def looks_early(self) -> bool:
+        """Return whether a policy looks at the first moments of a run."""
+        return self._first is not None
+
+    def status(self, status: Status) -> None:
+        """Take a report."""
+        self.sampler.status(status)
+        if self._first is not None:
+            self._first.add(status)
+
+    @property
     def shortest_period(self) -> float | None:
         """Of all units; None when no unit is judged."""
         return min(map(self.period, self.judges), default=None)
@@ -239,7 +260,7 @@ class Scaling:
     @property
     def next_look(self) -> float:
         """Return when a window is looked at next, seconds since the epoch; infinite where no policy has windows."""
-        return min((schedule.due for schedule in self._schedules if schedule.aligned), default=math.inf)
+        return min((self._first_due, *(schedule.due for schedule in self._schedules if schedule.aligned)))
 
     def targets(self, units: Mapping[str, MeasuredUnit]) -> dict[int, tuple[str, float]]:
         """Return the sub-units to probe: incarnation -> (data endpoint, seconds between two probes)."""
@@ -269,6 +290,8 @@ class Scaling:
         `obtainable`: those of the free ones that other runs would have to give first."""
         units = {name: unit for name, unit in units.items() if name in self._spouts}  # but those that are on their way
         self.look_at_objectives(units, now)
+        if self._first is not None:
+            self._look_first(self._first, units, now, since_start, hosts, free_slots, budget, obtainable)
         due = [schedule for schedule in self._schedules if now >= schedule.due]
         if not due:
             return
@@ -309,6 +332,41 @@ class Scaling:
             else:
                 view = View(*seen_by_all, unit=views[names[0]].first_replica, obtainable=obtainable)
                 schedule.judge.decide(view, units, now)
+
+    def _look_first(
+        self,
+        reports: FirstReports,
+        units: Mapping[str, Any],
+        now: float,
+        since_start: float,
+        hosts: tuple[HostUsage, ...],
+        free_slots: Callable[[], int],
+        budget: int | None,
+        obtainable: int,
+    ) -> None:
+        """Ask who looks at the first moments of a run, once for each time that sub-units report."""
+        if since_start > FIRST:
+            self._first, self._first_due = None, math.inf
+            return
+        if now < self._first_due < math.inf:
+            return
+        looked = math.floor((now - FIRST_SLACK) / FIRST_EVERY + 1e-3)
+        self._first_due = (looked + 1) * FIRST_EVERY + FIRST_SLACK
+        kinds = {name: unit.plan.kind == "spout" for name, unit in units.items()}
+        windows = {name: reports.window(units[name].subs, spout) for name, spout in kinds.items()}
+        found = {name: window for name, window in windows.items() if window is not None}
+        if not found:
+            return
+        for schedule in self._schedules:
+            decide = getattr(schedule.judge.policy, "decide_first", None)
+            if decide is None:
+                continue
+            views = {
+                name: self._samples.unit(unit, self._spouts[name], now, LENGTH, False) for name, unit in units.items()
+            }
+            seen = (now, since_start, views, hosts, free_slots(), schedule.judge.names, self._senders)
+            view = RunView(*seen, (), self.objectives.statuses, budget, obtainable=obtainable)
+            schedule.judge.decide(view, units, now, partial(decide, firsts=found))
 
     def look_at_objectives(self, units: Mapping[str, Any], now: float, last: bool = False) -> None:
         """Count what was slow, once a second; with `last` up to now."""

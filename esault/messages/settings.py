@@ -70,6 +70,8 @@ class Settings:
     unchained: tuple[str, ...] = ()
     #: seconds between two status reports
     status_every: float = 0.25
+    #: and in the first moments of a sub-unit that begins with its run; 0: as later
+    first_status_every: float = 0.0
     #: emits that are checked one by one before the check moves to the batch
     checked_emits: int = 1000
     #: find values that are changed after they were emitted; None: in a LocalRuntime of a test

@@ -39,7 +39,7 @@ from esault.control.run.unresponsive import Unresponsive
 from esault.control.units.unit import Unit
 from esault.elasticity.budget import Budget
 from esault.elasticity.judge import Ask
-from esault.elasticity.scaling import EVERY_UNIT, Scaling
+from esault.elasticity.scaling import EVERY_UNIT, FIRST_EVERY, Scaling
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped, StateEvolved
 from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, NotForked, Stopped
@@ -116,6 +116,8 @@ class Driver:
                 )
         policies, tell = policies or {EVERY_UNIT: "none"}, self.notices.append
         self.scaling = Scaling(plan, policies, settings.probe_every, tell, ask, settings.objectives)
+        if self.scaling.looks_early:
+            self.settings = replace(self.settings, first_status_every=FIRST_EVERY)
         self.commands = Commands(self)
         self.pipelines = PipelineDriver(
             plan, self.scaling.judges, self.commands.scale, lambda i, message: self.outbox.append((i, message))
@@ -242,7 +244,7 @@ class Driver:
             unit = self.units.get(self.unit_of.get(incarnation, ""))  # type: ignore[arg-type]
             known = unit is not None and unit.handle(message, now)
             if isinstance(message, Status):
-                self.scaling.sampler.status(message)
+                self.scaling.status(message)
                 self.slow_sinks.handle(message, now)
                 self.pipelines.status(self.unit_of.get(message.incarnation, ""), message)
             if isinstance(message, Stopped):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from esault.elasticity.view import RunView, Sample, UnitView
 
-__all__ = ["affordable", "need", "waits"]
+__all__ = ["CPU_BOUND", "HEAVY", "affordable", "need", "waits"]
 
 #: share of the time at work on the processor from which a unit needs cores, not only slots
 CPU_BOUND = 0.5

@@ -42,9 +42,9 @@ class GrowthGain:
         enough = self._processed >= FEWEST and self._seconds >= MEASURED
         return self._processed / self._seconds if enough else None
 
-    def grows(self, width: int, after: int) -> None:
-        """A growth is asked for."""
-        rate = self.rate
+    def grows(self, width: int, after: int, rate: float | None = None) -> None:
+        """A growth is asked for. `rate`: tuples a second at this width, where no window has told it."""
+        rate = self.rate if rate is None else rate
         self._before = None if rate is None else (width, rate, after)
         self._until = None
 

@@ -38,6 +38,8 @@ from esault.elasticity.estimators.skew import Skew
 from esault.elasticity.estimators.source_forecast import AHEAD, SourceForecast
 from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
+from esault.elasticity.first_reports import FirstWindow
+from esault.elasticity.policies.auto_first import first_growth
 from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, divide, lacking
 from esault.elasticity.policies.auto_unit import FULL, AutoUnit
 from esault.elasticity.policies.past_run import PastRun
@@ -154,6 +156,14 @@ class Auto:
                 done, _ = outflow(inflow, waiting, n * per, wanted * per, state.ready if wanted > n else 0.0)
             flow.steps[name] = [d * state.cost.selectivity for d in done]
         return actions
+
+    def decide_first(self, view: RunView, firsts: Mapping[str, FirstWindow]) -> Sequence[Action]:
+        """One look in the first moments, when there is no window yet."""
+
+        def noted(name: str, before: int, after: int, rate: float) -> None:
+            self._state(name, view.units[name]).gain.grows(before, after, rate)
+
+        return first_growth(view, firsts, BLIND_GROWTH, WAITING_GROWTH, noted)
 
     # over runs -------------------------------------------------------------------------------------
 

@@ -54,6 +54,11 @@ class Upkeep:
             self._report_at = self._report(now)
         self.due_at = min(self._watch_at, self._report_at)
 
+    def report_at(self, at: float) -> None:
+        """Report then, where that is sooner."""
+        self._report_at = min(self._report_at, at)
+        self.due_at = min(self.due_at, at)
+
     @property
     def wake_at(self) -> float:
         """The time at which a sub-unit that has nothing else to do must wake up."""

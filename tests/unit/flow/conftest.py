@@ -25,7 +25,16 @@ class Bench:
     """One sub-unit of a topology, with its surroundings."""
 
     def __init__(
-        self, topology, unit="worker", *, event_loop=None, restore=None, store=None, position=None, **settings
+        self,
+        topology,
+        unit="worker",
+        *,
+        event_loop=None,
+        restore=None,
+        store=None,
+        position=None,
+        joins=False,
+        **settings,
     ):
         plan = topology.plan().units[unit]
         self.clock = ManualClock()
@@ -56,6 +65,7 @@ class Bench:
             Settings(**settings),
             restore=restore,
             position=position,
+            joins=joins,
             probes="memory://probes",
         )
         self.core = sub_unit(build, plan, environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from itertools import pairwise
 from typing import ClassVar
 
 import pytest
@@ -165,6 +166,31 @@ def test_the_first_report_tells_what_the_process_had_used_at_the_start(bench):
     first, second = reports
     assert (first.usage_at_start, first.usage) == ((began, Usage(cpu=0.0)), Usage(cpu=1.0))
     assert (second.usage_at_start, second.usage) == (None, Usage(cpu=2.0))
+
+
+def reports_of(it, seconds):
+    """Moments of the reports of the next seconds, counted from now."""
+    began, found = it.clock(), []
+    for _ in range(round(seconds / 0.01)):
+        it.clock.advance(0.01)
+        it.turns()
+        found += [round(each.now - began, 2) for each in it.said() if isinstance(each, Status)]
+    return found
+
+
+def test_in_the_first_moments_of_a_run_reports_come_more_often(bench):
+    it = bench(chain(), status_every=0.3, first_status_every=0.1).start(1)
+    found = reports_of(it, 1.5)
+    early = [at for at in found if at <= 0.45]
+    assert 3 <= len(early) <= 5
+    assert [b - a for a, b in pairwise(early)] == pytest.approx([0.1] * (len(early) - 1), abs=0.011)
+    later = found[len(early) :]
+    assert [b - a for a, b in pairwise(later)] == pytest.approx([0.3] * (len(later) - 1), abs=0.011)
+
+
+def test_a_newcomer_has_no_first_moments(bench):
+    it = bench(chain(), status_every=0.3, first_status_every=0.1, joins=True).start(1)
+    assert reports_of(it, 1.0) == pytest.approx([0.3, 0.6, 0.9], abs=0.04)
 
 
 # the end -----------------------------------------------------------------------------------------
