@@ -50,6 +50,8 @@ class FileSequence:
         self._first = 0
         #: the first that may be read together with others again
         self._alone = 0
+        #: lines of them that had been taken before the last read, and where that began
+        self._before = 0, 0, 0
 
     def take_small(self, limit: int) -> tuple[list[str], list[str]] | None:
         """Names and lines, up to so many, of small files that are read together; None where `take` is to read the next ones."""
@@ -61,6 +63,7 @@ class FileSequence:
                 small = self._next_small()
                 if small is None:
                     return None
+            self._before = small.taken, self._index, self._start
             names, lines = small.take(limit)
             file, self._start = small.place
             self._index = self._first + file
@@ -92,6 +95,18 @@ class FileSequence:
             else:
                 self._ended = True
         return None
+
+    def one_by_one(self) -> None:
+        """The lines of the last `take_small` will come again, from `take`; files are read by themselves for a while."""
+        small = self._small
+        assert small is not None
+        taken, self._index, self._start = self._before
+        if taken == 0:
+            self._index, self._start = self._first, 0
+        elif self._start >= self._sizes[self._index]:  # it may be gone by now
+            self._index, self._start = self._index + 1, 0
+        self._alone = self._first + small.count + ALONE
+        self._small, self._file, self._finished = None, None, False
 
     def take(self, limit: int) -> list[str]:
         """Up to `limit` lines, of one file and one chunk, which is `last`; raises EndOfStream behind the last file."""

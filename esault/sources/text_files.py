@@ -129,14 +129,23 @@ class TextFiles(Spout[str, str]):
 
     def _some(self, limit: int) -> tuple[list[str], list[str], int]:
         """Names and lines of files that are read together, or of one, and how many bytes these have."""
-        reader = self._reader
-        if isinstance(reader, FileSequence) and self._failed is None:
-            together = reader.take_small(limit)
-            if together is not None:
-                return (*together, reader.size)
+        reader, together = self._reader, self.take_together(limit)
+        if isinstance(reader, FileSequence) and together is not None:
+            return (*together, reader.size)
         lines = self.take_of_one(limit)
         names = [self.name] * len(lines) if lines else []
         return names, lines, reader.size if isinstance(reader, FileSequence) else SMALL
+
+    def take_together(self, limit: int) -> tuple[list[str], list[str]] | None:
+        """Names and lines of small files, up to so many; None where `take_of_one` is to read the next ones."""
+        reader = self._reader
+        return reader.take_small(limit) if isinstance(reader, FileSequence) and self._failed is None else None
+
+    def one_by_one(self) -> None:
+        """The lines of the last `take_together` will come again, from `take_of_one`: one of them must be looked at by itself."""
+        reader = self._reader
+        assert isinstance(reader, FileSequence)
+        reader.one_by_one()
 
     def take_of_one(self, limit: int) -> list[str]:
         """Up to `limit` lines, all of one file, which is `name`; fewer where a chunk of the file ends."""

@@ -210,3 +210,77 @@ def test_a_file_can_be_followed():
     with pytest.raises(SourceError, match=r"a\.jsonl, line 2: no JSON"):
         spout.read(10)
     assert spout.progress() is None
+
+
+# small files ---------------------------------------------------------------------------------------
+
+
+def many(files, **arguments):
+    """A reader of these files: names without their ending -> content."""
+    for name, content in files.items():
+        Path(f"{name}.jsonl").write_text(content)
+    return opened_again(**arguments)
+
+
+def opened_again(position=None, key="id", **arguments):
+    spout = JsonFiles("*.jsonl", key, **arguments)
+    spout.check()
+    SPOUTS.append(spout)
+    spout.open(Context("orders", logger=logging.getLogger("test.json_files")))
+    if position is not None:
+        spout.seek(position)
+    return spout
+
+
+def test_one_read_has_objects_of_many_small_files():
+    spout = many({f"{i:02}": f'{{"id": {i}}}\n{{"id": "x{i}"}}\n' for i in range(20)}, key=None)
+    rows = spout.read(1000)
+    wanted = [(f"{i:02}.jsonl", {"id": each}) for i in range(20) for each in (i, f"x{i}")]
+    assert rows == wanted
+    with pytest.raises(EndOfStream):
+        spout.read(1)
+
+
+def test_a_bad_line_among_small_files_is_named_by_its_file_and_number_after_the_good_ones_came():
+    spout = many({"a": '{"id": 1}\n', "b": '{"id": 2}\n{"id": \n{"id": 3}\n', "c": '{"id": 4}\n'})
+    rows = []
+    with pytest.raises(SourceError, match=r"b\.jsonl, line 2: no JSON"):
+        while True:
+            rows += spout.read(1000)
+    assert [key for key, _ in rows] == [1, 2]
+    Path("b.jsonl").write_text('{"id": 2}\n{"id": 9}\n{"id": 3}\n')
+    assert [key for key, _ in rest(opened_again(spout.position()))] == [9, 3, 4]
+
+
+def test_bad_lines_among_small_files_are_left_out_and_counted_once():
+    files = {f"{i:03}": f'{{"id": {i}}}\nbad\n\n{{"id": {i}.5}}\n{{"id": "y"}}' for i in range(90)}
+    spout = many(files, on_bad_line="skip")
+    assert [key for key, _ in rest(spout, 7)] == [each for i in range(90) for each in (i, "y")]
+    assert spout.counters()["bad_lines_skipped"] == sum(spout.counters().values()) == 180
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.lists(st.sampled_from(['{"id": 1}\n', '{"id": "two"}\n', "\n", "bad\n", "{}\n"]), max_size=5), min_size=1
+    ),
+    st.lists(st.integers(1, 6), min_size=1, max_size=3),
+)
+def test_small_files_give_what_each_gives_alone_and_are_gone_on_with_behind_each_read(contents, limits):
+    for old in Path().glob("*.jsonl"):
+        old.unlink()
+    files = {f"{i:02}": "".join(lines) for i, lines in enumerate(contents)}
+    good = {'{"id": 1}\n': 1, '{"id": "two"}\n': "two"}
+    wanted = [(good[line], {"id": good[line]}) for lines in contents for line in lines if line in good]
+    spout, rows, positions = many(files, on_bad_line="skip"), [], []
+    try:
+        for i in range(1000):
+            rows += spout.read(limits[i % len(limits)])
+            positions.append((len(rows), spout.position()))
+    except EndOfStream:
+        pass
+    assert rows == wanted
+    bad = sum(line in ("bad\n", "{}\n") for lines in contents for line in lines)
+    assert sum(spout.counters().values()) == bad
+    for count, position in positions:
+        assert rest(opened_again(position, on_bad_line="skip"), limits[0]) == wanted[count:]

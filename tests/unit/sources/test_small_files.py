@@ -175,3 +175,54 @@ def test_a_batch_of_a_source_has_lines_of_many_files(tmp_path, monkeypatch):
     again.seek(position)
     assert again.read(10_000)[:3] == wanted[500:503]
     again.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    contents=CONTENTS,
+    limits=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    refused=st.lists(st.booleans(), min_size=1, max_size=6),
+)
+def test_what_was_read_together_comes_again_file_by_file_where_it_is_not_taken(
+    tmp_path, few, contents, limits, refused
+):
+    sizes = written(tmp_path, contents)
+    form = LineFormat("utf-8", "replace")
+    wanted, told, _ = rest(sequence(sizes, form, together=False), [5])
+    reader = sequence(sizes, form, together=True)
+    rows, looks = [], 0
+    while True:
+        limit = limits[looks % len(limits)]
+        before = len(rows)
+        try:
+            found = reader.take_small(limit)
+            looks += 1
+            if found is not None and found[1] and refused[looks % len(refused)]:
+                reader.one_by_one()
+                again = sequence(sizes, form, False, reader.position())
+                assert rest(again, limits)[:2] == (wanted[before:], told)
+                again.close()
+                found = None
+            if found is None:
+                found = [], reader.take(limit)
+                found = [reader.last.name] * len(found[1]), found[1]
+        except EndOfStream:
+            break
+        except SourceError as error:
+            assert str(error) == told
+            break
+        rows += zip(*found)
+    assert rows == wanted
+    reader.close()
+
+
+def test_a_file_of_which_all_was_taken_is_not_opened_again_to_read_the_next_one_by_itself(tmp_path):
+    sizes = written(tmp_path, [[b"one\n"], [b"two\n"]])
+    reader = sequence(sizes, LineFormat(), together=True)
+    assert reader.take_small(1)[1] == ["one"]
+    Path(next(iter(sizes))).unlink()
+    assert reader.take_small(1)[1] == ["two"]
+    reader.one_by_one()
+    assert reader.take_small(1) is None
+    assert reader.take(5) == ["two"]
+    reader.close()
