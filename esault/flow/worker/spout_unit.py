@@ -274,10 +274,7 @@ class SpoutSubUnit(SubUnit):
     def _next_report(self, now: float) -> float:
         # At round times, which are those at which windows of policies end: what is read between two reports and divided among two windows
         # by time would look steadier than it is, and how far it does would change with the phase.
-        if now < self._first_until:
-            return self._next_first_report(now)
-        every = self.settings.status_every
-        return (now // every + 1) * every
+        return self.report_times.round_after(now)
 
     def status(self) -> Status:
         progress, lag, skipped = self.reading.ask()

@@ -33,6 +33,7 @@ from esault.flow.worker.metrics import Metrics
 from esault.flow.worker.phase import Event, Lifecycle, Phase
 from esault.flow.worker.probes import Probes
 from esault.flow.worker.rate_cap import RateLimit
+from esault.flow.worker.report_times import ReportTimes
 from esault.flow.worker.sending_again import SendingAgain
 from esault.flow.worker.upkeep import Upkeep
 from esault.flow.worker.watermarks import watermarks
@@ -69,8 +70,6 @@ __all__ = ["SubUnit"]
 LAST_ALIGNED = 10.0
 #: rows of finish() or tick() in one root of the sub-unit's own
 OWN_ROOT_ROWS = 512
-#: seconds of the first moments, in which it reports more often
-FIRST = 0.4
 
 
 class SubUnit:
@@ -180,10 +179,8 @@ class SubUnit:
             lambda: self.context.checkpoint,
         )
         now = clock()
-        report_at = now + build.settings.status_every
-        #: what is full from the start on grows by the first reports
-        self._first_reports = build.settings.first_status_every > 0 and not build.joins
-        self._first_until = 0.0
+        self.report_times = ReportTimes(build)
+        report_at = self.report_times.after(now)
         self.upkeep = Upkeep(self.acks, self.roots, self.tracked, now, report_at, self._report, self._stalled)
 
     # what others look at -----------------------------------------------------------------------
@@ -247,10 +244,7 @@ class SubUnit:
     def _on_start(self, message: Start) -> None:
         self.lifecycle.on(Event.START)
         self.metrics.start()
-        if self._first_reports:
-            now = self.clock()
-            self._first_until = now + FIRST
-            self.upkeep.report_at(self._next_first_report(now))
+        self.upkeep.report_at(self.report_times.begin(self.clock()))
 
     def _on_grace(self, message: Grace) -> None:
         if message.acker is not None:
@@ -377,12 +371,7 @@ class SubUnit:
         self.reader.broken(self.incarnation, f"no ack came for {self.settings.replay_after:g} s")
 
     def _next_report(self, now: float) -> float:
-        return self._next_first_report(now) if now < self._first_until else now + self.settings.status_every
-
-    def _next_first_report(self, now: float) -> float:
-        # At round times, so that what all sub-units report is of the same moments.
-        every = self.settings.first_status_every
-        return (now // every + 1) * every
+        return self.report_times.after(now)
 
     @property
     def next_at(self) -> float:
