@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from esault.errors import SinkError
 from esault.sinks.landing.schema import Schema
-from esault.sinks.landing.values import short, unfold
+from esault.sinks.landing.values import fitting, short, unfold
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +70,7 @@ class Changelog:
     ) -> tuple[list[Any], list[tuple[Sequence[Any], bool]], array[int], list[bool]]:
         """Return keys, the other columns (each with whether it may hold nulls that were not declared), stamps and
         which rows are deletions, of the newest row of each key. SinkError for what does not fit."""
+        keys = self._fit(0, keys, keys)
         if self._by_key:
             last = dict(zip(keys, range(len(keys))))
             if len(last) < len(keys):
@@ -83,7 +84,9 @@ class Changelog:
             said = keys if flagged == 0 else cells[flagged - 1]
             gone = [before or bool(now) for before, now in zip(gone, said)]
         if not self._by_key:
-            every: list[Sequence[Any]] = [keys, *cells]
+            every: list[Any] = [keys, *cells]
+            for place in self._places:
+                every[place] = self._fit(place, every[place], keys)
             try:
                 last = dict(zip(zip(*(every[place] for place in self._places)), range(len(keys))))
             except TypeError:  # no value of a column; to be said when it is made one
@@ -94,6 +97,13 @@ class Changelog:
                 cells = list(rest)
                 micros, gone = array("q", [micros[place] for place in places]), [gone[place] for place in places]
         return keys, [(column, True in gone) for column in cells], micros, gone
+
+    def _fit(self, place: int, values: Any, keys: Sequence[Any]) -> Any:
+        """Return the values of a column of the primary key as it holds them, if they are of several types: 1 and True are equal to Python,
+        and one of them would go unseen. SinkError for what does not fit."""
+        if len(set(map(type, values))) < 2:
+            return values
+        return fitting(self._owner, self.columns[place], values, keys)
 
     def _unfold(self, keys: Sequence[Any], values: Sequence[Any]) -> list[Sequence[Any]]:
         return unfold(self._owner, self._declared[0].name, self._names, values, keys)
