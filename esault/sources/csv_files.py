@@ -83,6 +83,7 @@ class CsvFiles(SplitSource[Any, dict[str, Any]]):
     def check(self) -> None:
         """Raises SourceError where a file is missing or cannot be read; with `every` only where a folder is missing."""
         self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
+        self.splits_at_once = self._input.files.at_once
 
     def pieces(self) -> list[int] | None:
         """Return the sizes of the files as `check` has found them; None where it is looked for new ones."""

@@ -59,6 +59,7 @@ class Directory(SplitSource[str, str]):
     def check(self) -> None:
         """Raises SourceError where a folder is missing; with `every=None` also where there is no file, or one cannot be read."""
         self._input.files.measure(growing=self.discovery_interval is not None, whole=True)
+        self.splits_at_once = self._input.files.at_once
 
     def pieces(self) -> list[int] | None:
         """Return the sizes of the files as `check` has found them; None where it is looked for new ones."""

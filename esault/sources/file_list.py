@@ -14,11 +14,12 @@ from typing import Any
 from esault.errors import SourceError, TopologyError
 from esault.object_store.stored_object import is_url, local_path
 from esault.sources.object_list import ObjectList
+from esault.sources.small_files import SMALL
 
 __all__ = ["FILES_AT_ONCE", "FileList", "deal", "fingerprints", "part_of", "unreadable"]
 
-#: files that one sub-unit has open at most
-FILES_AT_ONCE = 16
+#: files that one sub-unit has open at most, and where all are small: to be told of the next ones takes as long as to read some
+FILES_AT_ONCE, SMALL_AT_ONCE = 16, 128
 #: whether rights are asked for as this process has them, and not for those of who started it
 _EFFECTIVE = os.access in os.supports_effective_ids
 _FOR_ALL = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
@@ -98,6 +99,11 @@ class FileList:
         found = self._measured(growing, wait, whole)
         self.sizes = None if growing else list(found.values())
         return found
+
+    @property
+    def at_once(self) -> int:
+        """Return how many files one sub-unit is to have open at most, by the sizes that were measured last."""
+        return SMALL_AT_ONCE if self.sizes and max(self.sizes) < SMALL else FILES_AT_ONCE
 
     def _measured(self, growing: bool, wait: bool, whole: bool) -> dict[str, int]:
         found: dict[str, tuple[str, int]] = {}

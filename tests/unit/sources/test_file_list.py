@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.errors import SourceError, TopologyError
-from esault.sources.file_list import FileList, deal, fingerprints, part_of
+from esault.sources.csv_files import CsvFiles
+from esault.sources.directory import Directory
+from esault.sources.file_list import FILES_AT_ONCE, SMALL_AT_ONCE, FileList, deal, fingerprints, part_of
 
 
 @pytest.fixture
@@ -146,3 +148,24 @@ def test_a_fingerprint_stands_for_a_name_and_all_before_it():
     assert fingerprints(["a", "b"]) == marks[:2]
     assert fingerprints(["ab", "c"])[1] != marks[2]
     assert fingerprints(["x", "b", "c"])[2] != marks[2]
+
+
+@pytest.mark.parametrize("source", [CsvFiles, Directory])
+def test_a_reader_has_many_files_at_once_where_all_are_small(tmp_path, source):
+    for i in range(3):
+        (tmp_path / f"{i}.csv").write_text("a,b\n1,2\n")
+    small = source(tmp_path, every=None)
+    assert small.splits_at_once == FILES_AT_ONCE
+    small.check()
+    assert small.splits_at_once == SMALL_AT_ONCE
+    (tmp_path / "3.csv").write_text("a,b\n" + "1,2\n" * 20_000)
+    small.check()
+    assert small.splits_at_once == FILES_AT_ONCE
+
+
+@pytest.mark.parametrize("source", [CsvFiles, Directory])
+def test_files_that_come_later_may_be_large(tmp_path, source):
+    (tmp_path / "0.csv").write_text("a,b\n1,2\n")
+    followed = source(tmp_path, every=1.0)
+    followed.check()
+    assert followed.splits_at_once == FILES_AT_ONCE
