@@ -137,7 +137,7 @@ def test_what_may_come_again_holds_the_watermark_back_by_receiver_but_not_at_the
     tell(sender, 11.0, 5.0, True, held={"b": 9.0, "c": 9.0})
     assert b.words() == [(5.0, False)]  # it is not idle either: rows may come
     tell(sender, 12.0, 5.0, ended=True, held={"b": 3.0})
-    assert (b.words(), c.words()[-1]) == ([(END_OF_TIME, False)], (END_OF_TIME, False))
+    assert (b.words(), c.words()[-1]) == ([(5.0, False), (END_OF_TIME, False)], (END_OF_TIME, False))
 
 
 def test_of_several_clocks_the_least_counts_of_those_that_are_not_idle():
@@ -177,6 +177,22 @@ def test_a_clock_that_was_idle_and_comes_back_late_is_left_out_until_it_has_caug
     sender.count_all()  # it comes with what others have waited for
     tell(sender, 14.0, 0.0)
     assert channel.words() == [(4.0, False)]
+
+
+def test_before_time_is_over_it_is_said_once_where_it_came_to():
+    sender, outputs = bench()
+    channel = outputs.channels[0]
+    sender.tell(10.0, (END_OF_TIME, False), None, False, None, 7.0)
+    assert channel.words() == [(7.0, False), (END_OF_TIME, False)]
+    sender.over(11.0)
+    assert channel.words() == [(END_OF_TIME, False)]
+    other, outputs = bench()
+    tell(other, 10.0, 5.0)
+    other.over(11.0)
+    assert outputs.channels[0].words() == [(5.0, False), (5.0, False), (END_OF_TIME, False)]
+    nothing, outputs = bench()
+    nothing.over(11.0)
+    assert outputs.channels[0].words() == [(END_OF_TIME, False)]
 
 
 def test_the_last_word_is_that_nothing_comes_any_more():

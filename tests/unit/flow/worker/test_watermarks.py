@@ -104,10 +104,10 @@ def test_receivers_are_told_since_when_there_is_nothing_to_do_and_whether_all_ar
     made.tell(3.0, False, False)
     made.tell(4.0, True, True)
     assert calls == [
-        ("tell", 1.0, (BEGINNING, False), 1.0, False, None),
-        ("tell", 2.0, (BEGINNING, False), 1.0, False, {"b": 1.0}),
-        ("tell", 3.0, (BEGINNING, False), None, False, None),
-        ("tell", 4.0, (BEGINNING, False), 4.0, True, None),
+        ("tell", 1.0, (BEGINNING, False), 1.0, False, None, BEGINNING),
+        ("tell", 2.0, (BEGINNING, False), 1.0, False, {"b": 1.0}, BEGINNING),
+        ("tell", 3.0, (BEGINNING, False), None, False, None, BEGINNING),
+        ("tell", 4.0, (BEGINNING, False), 4.0, True, None, BEGINNING),
     ]
     calls.clear()
     made.merging.read(1, 1, (5.0, True, 0, (), 0))
@@ -116,6 +116,7 @@ def test_receivers_are_told_since_when_there_is_nothing_to_do_and_whether_all_ar
     assert calls[-1][2] == (BEGINNING, False)  # windows are still to be closed up to there
     made.passed = 5.0
     made.tell(5.0, True, False)
+    assert calls[-1][-1] == 5.0  # the furthest that came
     assert calls[-1][2] == (5.0, True)
 
 
