@@ -9,6 +9,9 @@ import pytest
 from esault.flow.worker.ending import Ending
 from esault.flow.worker.phase import Event, Lifecycle, Phase
 from esault.messages.control import Ended, Finished, Stopped
+from esault.messages.status import Status, SubUnitCounts
+
+STATUS = Status(7, 3.0, SubUnitCounts())
 
 
 class Bench:
@@ -67,7 +70,7 @@ class Bench:
             failed.append(text)
             self.lifecycle.on(Event.FAIL)
 
-        self.ending.stop(at_once, lambda: self.calls.append("close objects"), fail, lambda: "status")
+        self.ending.stop(at_once, lambda: self.calls.append("close objects"), fail, lambda: STATUS)
         return failed
 
 
@@ -152,7 +155,7 @@ def test_it_stops_once_with_a_last_word():
     assert bench.stop() == []
     assert bench.stop() == []
     assert bench.calls == ["finish", "acks", "close objects", "close sinks"]
-    assert bench.said == [Stopped(7, "status")]
+    assert bench.said == [Stopped(7, STATUS)]
     assert bench.lifecycle.phase is Phase.STOPPED
 
 
@@ -165,7 +168,7 @@ def test_one_that_stops_at_once_or_has_failed_commits_nothing():
     bench.refuses = ["x"]
     assert bench.stop() == []  # why it failed is known
     assert bench.calls == ["close objects", "close sinks"]
-    assert bench.said == [Stopped(7, "status")]
+    assert bench.said == [Stopped(7, STATUS)]
 
 
 def test_a_sink_that_cannot_finish_fails_and_all_is_closed_nevertheless():

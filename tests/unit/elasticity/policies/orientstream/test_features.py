@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from run_views import run
 
@@ -16,6 +18,7 @@ from esault.elasticity.policies.orientstream.features import (
     scales,
     window_state,
 )
+from esault.messages.probe import HostUsage
 
 CHAIN = {"read": (), "split": ("read",), "count": ("split",)}
 
@@ -85,6 +88,36 @@ def test_latency_is_summed_along_the_way():
 def test_a_unit_that_does_nothing_while_tuples_wait_is_as_late_as_the_window_is_long():
     still = {"arrivals": 0, "processed": 0, "busy": 0.0, "waiting_before": 3, "waiting": 3}
     assert window_state(chain(count=still), Remembered()).measured["latency"] == pytest.approx(10.001)
+
+
+@pytest.mark.parametrize(("total", "taken", "share"), [(1000, 50, 0.15), (0, 50, 3 / 8), (1000, 0, 3 / 8)])
+def test_memory_is_what_sub_units_take_of_all_hosts_where_it_is_measured(total, taken, share):
+    samples = {"samples": [{"memory": taken}] * 2}
+    view = chain(split=samples, count={"samples": [{"memory": taken}]})
+    view = replace(view, hosts=tuple(HostUsage(name, cores=4, memory=0, memory_total=total // 2) for name in "ab"))
+    assert window_state(view, Remembered()).measured["memory"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("lag", "read", "late"), [(50, 1000, 0.5), (0, 0, 0.0), (7, 0, 10.0), (None, 1000, 0.0)])
+def test_a_source_is_as_late_as_what_is_due_takes_it(lag, read, late):
+    view = run(
+        10.0, {"read": {"arrivals": read, "processed": read, "lag_before": 0, "lag": lag}}, {}, managed=("read",)
+    )
+    assert window_state(view, Remembered()).measured["latency"] == late
+
+
+def test_a_unit_that_does_nothing_where_nothing_waits_is_not_late():
+    still = {"arrivals": 0, "processed": 0, "busy": 0.0}
+    assert window_state(chain(count=still), Remembered()).measured["latency"] == pytest.approx(0.001)
+
+
+def test_too_few_tuples_say_nothing_of_what_is_served():
+    few = {"read": {"arrivals": 9, "processed": 9}, "split": {"arrivals": 9, "processed": 1}}
+    none = {"arrivals": 0, "processed": 0}
+    remembered = Remembered(ratio={"count": 0.1})
+    assert window_state(chain(**few, count=none), remembered).measured["throughput"] == 1.0
+    ten = {"read": {"arrivals": 10, "processed": 10}, "split": {"arrivals": 10, "processed": 1}}
+    assert window_state(chain(**ten, count=none), remembered).measured["throughput"] == 0.1
 
 
 def test_served_is_the_smallest_share_and_beyond_a_bound_a_backlog_is_worked_off():
