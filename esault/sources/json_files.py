@@ -74,6 +74,7 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
         except TopologyError as error:
             raise TopologyError(f"JsonFiles: {str(error).removeprefix('TextFiles: ')}") from None
         self.ordered = not follow
+        self.moving_start = follow
         #: of the last read: lines that were taken, and those of them that make no row
         self._count = 0
         self._left_out: list[int] = []

@@ -69,6 +69,7 @@ class TextFiles(Spout[str, str]):
             )
         self.follow = follow
         self.ordered = not follow
+        self.moving_start = follow
         #: of the last read
         self._count = 0
         self._reader: FileSequence | FileTail | None = None

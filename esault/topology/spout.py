@@ -57,6 +57,10 @@ class Spout(Generic[K, V]):
     #: True says that the key of a tuple is the piece of `pieces` that it is of, such as the name of its file
     keyed_by_piece: bool = False
 
+    #: what it begins with may be gone, or elsewhere, a moment later, such as the newest message, or a log that is rotated: a new run
+    #: takes its first checkpoint at once, since one that goes back to its beginning would begin there
+    moving_start: bool = False
+
     #: set by the engine before `open`
     context: Context
 

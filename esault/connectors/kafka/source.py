@@ -113,6 +113,7 @@ class KafkaSource(SplitSource[Any, Any]):
         self._key = deserializer("key_deserializer", key_deserializer)
         self._value = deserializer("value_deserializer", value_deserializer)
         self._begin = Begin(start if isinstance(start, str) else float(start), reset, until == "end")
+        self.moving_start = start == "latest" or (start == "committed" and reset == "latest")
         self._reads = Reading(metadata, on_bad_message != "fail", group_id is not None, reset)
         self._dead_letter_topic = dead_letter_topic
         self._dead_letters: DeadLetters | None = None

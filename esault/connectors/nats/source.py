@@ -80,6 +80,7 @@ class NatsSource(SplitSource[Any, Any]):
         value = deserializers.deserializer(who, "deserializer", deserializer)
         time = None if start_time is None else datetime.fromtimestamp(start_time, timezone.utc).isoformat()
         self._begin = Begin(start, time, until == "end")
+        self.moving_start = start == "new" and time is None
         self._reading = Reading(value, key, metadata, on_bad_message == "skip", on_removed == "fail")
         self._client = Client(who, SourceError, server(who, servers, credentials, domain, options))
         self._splits: dict[str, tuple[str, str | None]] = {

@@ -78,6 +78,7 @@ class RabbitMQStreamSource(SplitSource[Any, Any]):
         value = deserializers.deserializer(who, "deserializer", deserializer)
         self._reading = Reading(value, key, prefetch, metadata, on_bad_message == "skip", on_removed == "fail")
         self._start: str | int | float = start if start_time is None else float(start_time)
+        self.moving_start = self._start in ("next", "last")
         self._ends = until == "end"
         self._say: Callable[[str], None] = lambda line: None
 

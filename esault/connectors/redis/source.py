@@ -78,6 +78,7 @@ class RedisSource(SplitSource[Any, Any]):
         self._names = [name for name in self.streams if not set("*?[") & set(name)]
         self._patterns = [name for name in self.streams if set("*?[") & set(name)]
         self._start, self._ends = start, until == "end"
+        self.moving_start = start == "latest"
         self._reading = Reading(key, encoding, metadata, on_trimmed == "fail")
         self._client = Client("RedisSource", SourceError, url, patience, _ANSWER_WITHIN)
         every = check_seconds("RedisSource", "every", every)

@@ -71,6 +71,9 @@ class RunCheckpoints:
             self._troubled,
             last_number,
         )
+        spouts = [unit.spout for unit in driver.plan.units.values() if unit.spout is not None]
+        if driver.settings.checkpoint_every and completed is None and any(spout.moving_start for spout in spouts):
+            self.checkpoints.ask()
         #: checkpoints that were completed, bytes that they wrote, and seconds that the last one took
         self.taken = 0
         self.bytes = 0
