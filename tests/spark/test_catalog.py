@@ -262,13 +262,12 @@ from esault.spark import metastore, session
 
 with session("local[1]", conf=metastore(sys.argv[1])) as spark:
     print([tuple(row) for row in spark.sql(sys.argv[2]).collect()])
-    if len(sys.argv) > 3:
-        print("open", flush=True)
-        sys.stdin.read()
+    print("open", flush=True)
+    sys.stdin.read()
 """
 
 
-@depth.deep("four JVMs with Derby; the other tests show what a view has")
+@depth.deep("three JVMs with Derby; the other tests show what a view has")
 @pytest.mark.timeout(900)
 def test_another_process_reads_what_the_command_has_registered(landed: Any, tmp_path: Path, young: Any) -> None:
     table = landed("sales")
@@ -277,25 +276,23 @@ def test_another_process_reads_what_the_command_has_registered(landed: Any, tmp_
     command = [sys.executable, "-m", "esault", "analyze", str(table.path), "--into", str(tmp_path / "into")]
     command += ["--job", "tables", "--catalog", "shop"]
 
-    def run(*words: str, **options: Any) -> Any:
-        return subprocess.run(words, cwd=tmp_path, env=young, capture_output=True, text=True, check=False, **options)
+    def run(**options: Any) -> Any:
+        return subprocess.run(command, cwd=tmp_path, env=young, capture_output=True, text=True, check=False, **options)
 
-    done = run(*command)
+    done = run()
     assert done.returncode == 0, done.stderr
     assert "in the catalog: shop.sales, shop.sales_quarantine" in done.stderr
     own = str(tmp_path / "into" / "metastore")
     query = "SELECT sum(total) FROM shop.sales"
-    read = run(sys.executable, "-c", PROGRAM, own, query)
-    assert read.stdout == "[(3,)]\n", read.stderr
-    assert not (tmp_path / "derby.log").exists()
-    reader = [sys.executable, "-c", PROGRAM, own, query, "stay"]
+    reader = [sys.executable, "-c", PROGRAM, own, query]
     with subprocess.Popen(
         reader, env=young, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as other:
         assert other.stdout and other.stdin
-        assert [other.stdout.readline() for _ in range(2)][1] == "open\n"
-        refused = run(*command, timeout=300)
+        assert [other.stdout.readline() for _ in range(2)] == ["[(3,)]\n", "open\n"]
+        refused = run(timeout=300)
         assert refused.returncode == 2
         assert "--catalog shop: the catalog is open in another process" in refused.stderr
         other.stdin.close()
+    assert not (tmp_path / "derby.log").exists()
     assert metastore(own)["spark.sql.warehouse.dir"] == f"{own}/warehouse"
