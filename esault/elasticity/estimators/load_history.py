@@ -3,6 +3,9 @@
 Resolutions stand side by side, each with bins twice as long as those of the one before, and with the newest `MOST` of them: the finest
 has the last twelve minutes second by second, the coarsest reaches back for weeks. A rhythm of 10 s is seen as sharply after a day as in
 the first minute, and a rhythm of a day is seen too, when two of them have gone by.
+
+Where the load leaves its rhythm (a storm closes the airports), what is foretold shrinks as far as the load has, until it comes back. A day of
+half the load is not that: it may still rise by its hours.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ REPEATS = 0.7
 BELIEVED = 0.25
 #: standard deviation over mean up to which a load is steady, and variance over that of chance from which there is more to it
 STEADY, BEYOND = 0.1, 4.0
+#: newest bins that are compared with those one period before; of which so many times as much must have come for the load to have left its rhythm
+NEWEST, LEFT = 5, 4.0
 #: bins between two searches for a period
 SEARCH_EVERY = 8
 
@@ -40,6 +45,8 @@ class _Resolution:
         self.length = 0.0
         #: in bins; None while none is known
         self.period: int | None = None
+        #: share of what the rhythm foretells that comes as it looks: less than 1 where the load has left it
+        self.trust = 1.0
         self._search_in = SEARCH_EVERY
         self._chance = 0.0
 
@@ -60,10 +67,11 @@ class _Resolution:
         return ended
 
     def search(self) -> None:
-        """Look for a period, now and then."""
+        """Look for a period, now and then, and each time whether the load still keeps to it."""
         if self._search_in <= 0:
             self._search_in = SEARCH_EVERY
             self.period = self._find()
+        self.trust = 1.0 if self.period is None else self._kept(self.period)
 
     def go_on(self, missed: float, finer: float) -> None:
         """Take so many seconds as gone since the last whole bin, filled by the rhythm; without one nothing of before stands.
@@ -122,6 +130,16 @@ class _Resolution:
         spread = max(bins) - min(bins)
         return self._is_more_than_chance(bins[lag:]) and sum(errors) / lag < BELIEVED * spread
 
+    def _kept(self, period: int) -> float:
+        """Return what came of late, as a share of what came one period before (a bin earlier or later), where that is far more; else 1."""
+        bins, n = self.bins, len(self.bins)
+        newest = range(max(0, n - NEWEST), n)
+        came = sum(bins[i] for i in newest)
+        before = sum(
+            min((bins[i - period + d] for d in (-1, 0, 1) if i - period + d >= 0), default=0.0) for i in newest
+        )
+        return came / before if before > LEFT * came else 1.0
+
     def _is_more_than_chance(self, bins: list[float]) -> bool:
         mean = sum(bins) / len(bins)
         spread = sum((b - mean) ** 2 for b in bins) / len(bins)
@@ -138,7 +156,7 @@ class _Resolution:
             back = i - period * math.ceil((i - n + 1) / period)
             if 0 <= back < n:
                 wanted.append(self.bins[back])
-        return max(wanted, default=None)
+        return self.trust * max(wanted) if wanted else None
 
 
 class LoadHistory:

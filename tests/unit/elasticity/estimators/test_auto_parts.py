@@ -107,6 +107,32 @@ def test_a_rhythm_that_ends_is_no_longer_foretold():
     assert seen.period is None
 
 
+def test_a_load_that_has_left_its_rhythm_is_foretold_as_little_as_has_come():
+    # 1 000 tuples/s are due from 180 s on for 20 s
+    left = history(lambda t: square(t) if t < 180 else 20.0, 186)
+    assert left.period == 60
+    assert left.foretold(0, 5) == pytest.approx(20, rel=0.3)
+    # nothing at all comes: nothing is foretold
+    assert history(lambda t: square(t) if t < 180 else 0.0, 188).foretold(0, 5) == 0.0
+
+
+def test_a_rhythm_that_comes_back_is_foretold_again():
+    seen = history(lambda t: 20.0 if 180 <= t < 190 else square(t), 230)
+    assert seen.period == 60
+    assert seen.foretold(22, 28) == pytest.approx(1000, abs=1)  # as 190 to 200 s were
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0, 3.0])
+def test_a_day_of_a_third_keeps_the_rhythm_and_so_does_one_of_more(share):
+    seen = history(lambda t: square(t) if t < 180 else share * square(t), 196)
+    assert seen.foretold(0, 3) == pytest.approx(1000, abs=1)
+
+
+def test_a_rush_that_is_a_bin_late_is_still_foretold():
+    seen = history(lambda t: square(t) if t < 180 else square(t - 1.0), 182)
+    assert seen.foretold(0, 5) == pytest.approx(1000, abs=1)
+
+
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.05, 5)), max_size=60))
 def test_no_tuple_is_forgotten_in_bins(windows):
     seen = LoadHistory()
