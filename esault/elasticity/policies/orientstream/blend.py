@@ -81,10 +81,11 @@ class Blend:
         """Each learner's error near the point, and what all of them together had too little there."""
         if not self._kept:
             return list(self._errors), 0.0
-        scales = [1.0 / ((high - low) or 1.0) for low, high in zip(self._lows, self._highs)]
+        scales = [1.0 / (high - low) if high - low > EPSILON**9 else 1.0 for low, high in zip(self._lows, self._highs)]
 
         def distance(kept: tuple[tuple[float, ...], tuple[float, ...], float]) -> float:
-            return sum(((a - b) * s) ** 2 for a, b, s in zip(point, kept[0], scales))
+            # A feature that has hardly varied may be far from all that it was: `**` would raise OverflowError.
+            return sum((off := (a - b) * s) * off for a, b, s in zip(point, kept[0], scales))
 
         near = heapq.nsmallest(NEAREST, self._kept, key=distance)
         errors = [

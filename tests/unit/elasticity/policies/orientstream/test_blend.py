@@ -67,6 +67,12 @@ def test_the_weighted_median_is_where_half_of_the_weight_is_reached(values, weig
     assert _weighted_median(values, weights) == median
 
 
+@pytest.mark.parametrize("little", [5e-324, 1e-200, 1e-90])
+def test_a_feature_that_has_hardly_varied_may_jump(little):
+    made = trained([(0.0, [3.0, 3.0], 3.0), (little, [3.0, 3.0], 3.0)] * 5)
+    assert made.combine({"x": 1e100}, [3.0, 3.0]) == pytest.approx(3.0)
+
+
 @given(st.lists(st.tuples(st.floats(-10, 10), st.floats(-10, 10), st.floats(-10, 10)), min_size=1, max_size=40))
 def test_learners_that_agree_are_believed_up_to_the_common_error(samples):
     made = trained([(x, [p, p], y) for x, p, y in samples])
