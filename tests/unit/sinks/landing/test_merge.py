@@ -53,6 +53,12 @@ def test_deletions_go_but_for_those_that_are_newer_than_is_asked_for(rows, after
     assert there(upserts(rows), after)["row"].to_pylist() == wanted
 
 
+def test_a_deletion_of_the_very_moment_goes_too():
+    rows = [("a", 1, 2, True), ("b", 1, 3, True), ("c", 1, 0, False)]
+    assert there(upserts(rows), 2)["k"].to_pylist() == ["b", "c"]
+    assert newest_of_each(upserts([("a", 1, 2, False), ("a", 2, 3, False)]), ["k"])["n"].to_pylist() == [2]
+
+
 @given(ROWS)
 def test_a_code_is_the_same_where_all_columns_are(rows):
     found = codes(upserts(rows), ["k", "n", DELETED]).to_pylist() if rows else []
