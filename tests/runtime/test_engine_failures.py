@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault import Topology, TopologyFailed, run
+from esault import Bolt, Topology, TopologyFailed, by_key, run, skip
 from esault.runtime.driver import driver_actor
 from esault.sinks import Collect
 from esault.sources import Items
@@ -29,3 +29,24 @@ def test_a_driver_that_fails_where_it_ends_tells_the_command(monkeypatch: pytest
     monkeypatch.setattr(driver_actor, name, _fail)  # processes are forked from this one
     with pytest.raises(TopologyFailed, match="engine itself failed in DriverActor at (?s:.)*Mistake: of the engine"):
         run(build, parallelism={}, slots=2)
+
+
+class Interrupts(Bolt):
+    def process(self, key: int, value: int) -> None:
+        if value == 50:
+            raise KeyboardInterrupt("enough")
+        self.emit(key, value)
+
+
+def interrupted() -> Topology:
+    topology = Topology("interrupted")
+    items = topology.spout("items", Items([(number, number) for number in range(100)]))
+    items.bolt("interrupts", Interrupts, by_key(), on_error=skip()).sink("rows", Collect())
+    return topology
+
+
+def test_a_keyboard_interrupt_of_user_code_is_no_failure_of_the_engine() -> None:
+    with pytest.raises(TopologyFailed, match="unit 'interrupts' raised KeyboardInterrupt") as failed:
+        run(interrupted, parallelism={}, slots=3)
+    assert "the engine itself" not in str(failed.value)
+    assert 'raise KeyboardInterrupt("enough")' in str(failed.value)

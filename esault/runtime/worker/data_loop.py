@@ -18,7 +18,7 @@ from typing import Any
 from esault.background import BackgroundLoop, in_background
 from esault.errors import CheckpointError, EsaultError
 from esault.flow.operators.event_loop import EventLoop
-from esault.flow.operators.user_error import UserError, is_transient, pack_cause
+from esault.flow.operators.user_error import UserError, described, is_transient, pack_cause
 from esault.flow.sub_unit_factory import sub_unit
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.garbage import settle_garbage
@@ -114,6 +114,10 @@ class DataLoop(threading.Thread):
             short = isinstance(error.__cause__, OSError) and is_shortage(error.__cause__)
             damaged = isinstance(error, CheckpointError) and not short  # what cannot be opened just now may be whole
             self.say(Failed(self.build.incarnation, self.build.unit, text, cause, damaged, transient))
+        except (KeyboardInterrupt, GeneratorExit) as error:
+            # No signal comes to this thread: it is not the main one. So user code raised it.
+            text = f"unit {self.build.unit!r} raised {type(error).__name__}, which ends a run whatever on_error says: {described(error)}"
+            self.say(Failed(self.build.incarnation, self.build.unit, text))
         except BaseException as error:
             if isinstance(error, OSError) and is_shortage(
                 error
