@@ -89,7 +89,10 @@ def test_a_batch_that_failed_comes_again_as_it_was(spark: Any, landed: Any, tmp_
         query.awaitTermination()
     table.land([3])  # after the batch was cut
     reader = Reader(spark, table.path, tmp_path / "c")
-    assert reader.run() == [1, 2, 3]
+    if spark.version.startswith("4.1."):  # a run makes one batch there, which is the one that failed
+        assert (reader.run(), reader.run()) == ([1, 2], [3])
+    else:
+        assert reader.run() == [1, 2, 3]
     assert [sorted(batch) for batch in reader.batches] == [[1, 2], [3]]
 
 
