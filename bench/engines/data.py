@@ -21,6 +21,8 @@ __all__ = ["DAY", "FOLDER", "Data", "file_of", "make", "missing_data", "module"]
 FOLDER = Path(__file__).parents[2] / "topologies"
 #: sentences that differ; they are repeated, as in bench throughput
 DISTINCT = 20_000
+#: how often the flights of the year stand in their file
+YEARS = 4
 #: lines of a device's traces
 FIXES = 2000
 #: shops, the seconds in which all sales are made, and the rows of a file
@@ -89,8 +91,8 @@ def missing_data(name: str) -> str | None:
 
 
 def make(name: str, folder: Path, size: float) -> Data:
-    """Write about `size` of what the full bench takes into an empty `folder`: 400 000 lines of ten words; all flights of 2013;
-    TPC-H at scale 0.1; traces of 200 devices, 2000 fixes each, a hundredth of them broken; two million sales of a day."""
+    """Write about `size` of what the full bench takes into an empty `folder`: 2.4 million lines of ten words; all flights of 2013,
+    four times; TPC-H at scale 0.5; traces of 800 devices, 2000 fixes each, a hundredth of them broken; three million sales of a day."""
     folder.mkdir(parents=True)
     makers = {"word_count": _words, "flight_delays": _flights, "tpch_q3": _tables, "traffic": _traces, "sales": _sales}
     spouts = makers[name](folder, size)
@@ -100,7 +102,7 @@ def make(name: str, folder: Path, size: float) -> Data:
 
 
 def _words(folder: Path, size: float) -> dict[str, int]:
-    lines = max(1, int(400_000 * size))
+    lines = max(1, int(2_400_000 * size))
     text = "".join(f"{line}\n" for line in sentences(min(lines, DISTINCT)))
     passes = max(1, lines // DISTINCT)
     with (folder / "lines.txt").open("w") as file:
@@ -114,9 +116,12 @@ def _flights(folder: Path, size: float) -> dict[str, int]:
 
     with zipfile.ZipFile(module("flight_delays").data("flights.csv.zip")) as archive:
         head, *lines = archive.read("flights.csv").decode().splitlines(keepends=True)
-    lines = lines[: max(1, int(len(lines) * size))]
-    (folder / "flights.csv").write_text(head + "".join(lines))
-    return {"flights": len(lines)}
+    wanted = max(1, int(YEARS * len(lines) * size))
+    with (folder / "flights.csv").open("w") as file:
+        file.write(head)
+        for first in range(0, wanted, len(lines)):
+            file.writelines(lines[: wanted - first])
+    return {"flights": wanted}
 
 
 def _generator() -> str | None:
@@ -129,14 +134,14 @@ def _tables(folder: Path, size: float) -> dict[str, int]:
     generator = _generator()
     if generator is None:
         raise SystemExit("there is no tpchgen-cli: pip install tpchgen-cli")
-    command = [generator, "tbl", "-s", f"{max(0.001, 0.1 * size):g}", "--tables=customer,orders,lineitem"]
+    command = [generator, "tbl", "-s", f"{max(0.001, 0.5 * size):g}", "--tables=customer,orders,lineitem"]
     subprocess.run([*command, f"--output-dir={folder}"], check=True, capture_output=True)
     files = {"customers": "customer", "orders": "orders", "items": "lineitem"}
     return {spout: _count(folder / f"{file}.tbl") for spout, file in files.items()}
 
 
 def _traces(folder: Path, size: float) -> dict[str, int]:
-    module("geolife").write(folder, devices=max(1, int(200 * size)), fixes=FIXES, bad=0.01)
+    module("geolife").write(folder, devices=max(1, int(800 * size)), fixes=FIXES, bad=0.01)
     return {"lines": sum(map(_count, folder.rglob("*.plt")))}
 
 
@@ -144,7 +149,7 @@ def _sales(folder: Path, size: float) -> dict[str, int]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows, r, shops = max(1, int(2_000_000 * size)), random.Random(1), [f"shop {i}" for i in range(SHOPS)]
+    rows, r, shops = max(1, int(3_000_000 * size)), random.Random(1), [f"shop {i}" for i in range(SHOPS)]
     for file, first in enumerate(range(0, rows, SALES)):
         some = range(first, min(rows, first + SALES))
         columns = {

@@ -3,7 +3,7 @@
 python -m bench.engines.run FOLDER [--tuples N] [--rate R] [--engine actors|spark] [--check RIGHT]
 
 FOLDER has the data, made by bench.engines.data. With --check the topology runs just as its file has it, sinks too, and what it
-landed is compared with what is pickled in the file RIGHT. With --rate, latencies are those of what was due in the second half.
+landed is compared with what is pickled in the file RIGHT. On Spark "pace" says what the tuples behind the first commits took. With --rate, latencies are those of what was due in the second half.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.engines.answers import difference, landed
 from bench.engines.data import Data, file_of
 from bench.kit.steady_latency import percentiles, since
-from bench.kit.topology_run import figures, run_topology
+from bench.kit.topology_run import Commits, figures, run_topology
 from esault.topology.locate import locate
 
 __all__ = ["run"]
@@ -49,11 +49,14 @@ def run() -> None:
                 "tuples": arguments.tuples,
                 "rate": arguments.rate,
             }
-        report = run_topology(place, params, arguments.engine)
+        commits = Commits(data.spouts)
+        report = run_topology(place, params, arguments.engine, step=commits if arguments.engine == "spark" else None)
         checked, wrong = 0, None
         if arguments.check:
             checked, wrong = difference(pickle.loads(arguments.check.read_bytes()), landed(data.name, out))
         result = figures(report, data.spouts, started, Path(folder) / "none" if arguments.check else out)
+        if arguments.engine == "spark":
+            result["pace"] = commits.pace()
         if arguments.rate:
             result["latency_ms"] = _steady(out, result["begun"], (arguments.tuples or data.tuples) / arguments.rate)
     print(json.dumps({**result, "checked": checked, "wrong": wrong}))

@@ -11,7 +11,7 @@ import pytest
 NAMES = ("word_count", "flight_delays", "tpch_q3", "traffic", "sales")
 
 
-def _made(name, folder, size=0.002):
+def _made(name, folder, size=0.0004):
     from bench.engines.data import make, missing_data
 
     pytest.importorskip("duckdb")
@@ -125,7 +125,7 @@ def test_the_table_and_the_plot_have_each_engine_and_say_what_is_missing(tmp_pat
     assert not draw(tmp_path / "none.png", {"tpch_q3": found["tpch_q3"]})
 
 
-def test_sparks_rate_is_that_of_the_second_half_and_bisection_takes_its_batches_for_granted(monkeypatch, tmp_path):
+def test_sparks_rate_leaves_out_its_start_and_bisection_takes_its_batches_for_granted(monkeypatch, tmp_path):
     from bench.engines import __main__ as engines
     from bench.engines.data import Data
 
@@ -137,17 +137,43 @@ def test_sparks_rate_is_that_of_the_second_half_and_bisection_takes_its_batches_
         asked.append(rate)
         seconds = start + tuples / fastest if rate is None else max(tuples / rate, tuples / fastest) + batch
         latency = {"p50": 1.0, "p99": 2.0}
-        return {"read": tuples, "wrong": None, "seconds": seconds, "start_up_seconds": 9.0, "latency_ms": latency}
+        return {
+            "read": tuples,
+            "wrong": None,
+            "seconds": seconds,
+            "start_up_seconds": 9.0,
+            "latency_ms": latency,
+            "pace": {"tuples": tuples / 2, "seconds": tuples / 2 / fastest},
+        }
 
     monkeypatch.setattr(engines, "launch", launch)
     monkeypatch.setitem(engines.RATES, "word_count", 100.0)
-    sizes = SimpleNamespace(spark_seconds=20.0, spark_sustained=True)
+    sizes = SimpleNamespace(spark_seconds=20.0, spark_sustained=True, spark_runs=2)
     found = engines._spark(Data("word_count", tmp_path, {"lines": 40_000}), sizes)
     assert found["tuples_per_second"] == pytest.approx(fastest)
     assert found["behind_seconds"] == pytest.approx(batch, abs=0.1)
     assert found["sustained_tuples_per_second"] == pytest.approx(fastest)
     assert [trial["sustained"] for trial in found["trials"]] == [True, False]
     assert asked == [None, None, 100.0, 1000.0, 2000.0]
+
+
+def test_the_pace_of_a_run_begins_behind_its_first_commits():
+    from bench.kit.topology_run import Commits
+
+    def seen(*commits):
+        found = Commits(["a", "b"])
+        for now, a, b in commits:
+            units = [SimpleNamespace(name=name, tuples_out=out) for name, out in (("a", a), ("b", b), ("bolt", 7))]
+            found(SimpleNamespace(now=now, units=units))
+        return found.pace()
+
+    assert seen((0.0, 0, 0), (5.0, 10, 0), (6.0, 20, 5), (6.1, 20, 5), (8.0, 60, 5), (9.0, 95, 5)) == {
+        "tuples": 75,
+        "seconds": 3.0,
+    }
+    # the first commit has more than a quarter
+    assert seen((5.0, 60, 0), (7.0, 80, 20)) == {"tuples": 40, "seconds": 2.0}
+    assert seen((5.0, 100, 0), (6.0, 100, 0)) is None
 
 
 def test_a_topology_that_is_not_measured_is_refused_with_the_names_there_are(monkeypatch, capsys):
