@@ -119,6 +119,10 @@ class Task:
         self._seen = self.unit.objects.endswith("key") and not self.unit.batch
         #: names that were touched, in this order, so that objects made of the store stand as they did; None: any may have been
         self._dirty: dict[Name, None] | None = {}
+        #: how many objects had been made when all that there are were dirty; -1: not all are, as far as was looked
+        self._covered = -1
+        #: how many names were dirty when it was last looked
+        self._looked_at = 0
         #: inputs that change what stands under no key
         self._to_all = self.unit.broadcast_inputs
         self._used: dict[Name, float] = {}
@@ -231,11 +235,26 @@ class Task:
         if not self._seen:
             self._dirty = None
             return
+        made = self.operator.elements.made if type(self.operator) is ElementOperator else -1
+        if made >= 0 and made == self._covered and self._expire_after is None:
+            return  # none is new, and all others are known to be dirty
         names = names_of(plain(keys))
         if self._dirty is not None:
+            before = len(self._dirty)
             self._dirty.update(dict.fromkeys(names))
+            if made >= 0 and before == len(self._dirty):
+                self._look(made)
         if self._expire_after is not None:
             self._used.update(dict.fromkeys(names, self.runners.now))
+
+    def _look(self, made: int) -> None:
+        """Look whether all objects are dirty, which a batch with many tuples of each key comes to: the rest of it need not be noted."""
+        dirty, elements = self._dirty, self.operator.elements  # type: ignore[attr-defined]
+        assert dirty is not None
+        if len(dirty) != self._looked_at and len(dirty) >= elements.count:
+            self._looked_at = len(dirty)
+            if all(map(dirty.__contains__, elements.names())):
+                self._covered = made
 
     def _fire(self, now: float) -> None:
         """Timers or windows are due by the clock."""
@@ -279,7 +298,7 @@ class Task:
                 store.append(pieces)
                 self._later += sum(map(len, pieces))
                 self._pieces += len(pieces)
-        self._dirty = {}
+        self._dirty, self._covered, self._looked_at = {}, -1, 0
         words = b"" if self._words is None else Codec().pack(self._words.state())
         head = (secrets.token_hex(8), self._base, self._later, self._pieces, operator.ordinal, self._ended, words)
         store.set_head(head)

@@ -390,6 +390,15 @@ def endless(out: str = "out") -> Topology:
     return t
 
 
+def newcomers(out: str = "out") -> Topology:
+    """Keys come up bit by bit, and all that were there go on."""
+    t = Topology("newcomers")
+    numbers = t.spout("numbers", Items([(i % (2 + i // 100), 1) for i in range(1500)]))
+    count = numbers.bolt("count", Count, grouping=by_key(), streams=("totals",))
+    count.sink("rows", JsonLines(f"{out}/rows.jsonl"))
+    return t
+
+
 class Sleepy(Count):
     def process(self, key, value):
         time.sleep(0.002)

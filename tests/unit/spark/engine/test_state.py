@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from esault.payload.codec import Codec
+from esault.routing.many_keys import names_of
 from esault.sinks.collect import read_collected
 from esault.sources import Items
 from esault.spark.engine import batch_size, frames, garbage, processor, reader, reading, stages, task
@@ -104,6 +105,25 @@ def test_a_batch_writes_the_keys_it_touched_and_now_and_then_all(
     assert sum(map(len, store.list)) < 2000
     end(it)
     assert exact(rows_of(tmp_path))
+
+
+def test_what_is_written_has_keys_that_come_when_all_others_were_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "FIRST_ROWS", 8)
+    monkeypatch.setattr(frames, "FRAME_ROWS", 8)
+    named, processed, process = [], [], task.Task.process
+    monkeypatch.setattr("esault.spark.engine.task.names_of", lambda keys: named.append(1) or names_of(keys))
+    monkeypatch.setattr(task.Task, "process", lambda self, frame: processed.append(frame[0]) or process(self, frame))
+    it = chain("newcomers", tmp_path)
+    while not it.epochs.ended.is_set():
+        it.batch()
+        it.forget_workers()
+    it.drain()
+    rows = rows_of(tmp_path)
+    assert exact(rows) and len(rows) == 1500
+    assert len({key for key, _ in rows}) == 16
+    assert len(named) < processed.count(frames.DATA) / 2  # most frames have keys alone that are noted
 
 
 def test_ticks_reach_all_objects_also_those_of_another_worker(tmp_path: Path) -> None:
