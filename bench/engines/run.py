@@ -3,7 +3,8 @@
 python -m bench.engines.run FOLDER [--tuples N] [--rate R] [--engine actors|spark] [--check RIGHT]
 
 FOLDER has the data, made by bench.engines.data. With --check the topology runs just as its file has it, sinks too, and what it
-landed is compared with what is pickled in the file RIGHT. On Spark "pace" says what the tuples behind the first commits took. With --rate, latencies are those of what was due in the second half.
+landed is compared with what is pickled in the file RIGHT. With --rate, latencies are those of what was due in the second half. On Spark
+"pace" says what the tuples behind the first commits took.
 """
 
 from __future__ import annotations
