@@ -6,12 +6,13 @@ It is one module of over 300 lines: bolts, spouts and sinks are looked at by the
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, MutableSequence, MutableSet
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Generic, TypeVar
 
 from esault.errors import TopologyError
@@ -25,6 +26,7 @@ from esault.topology.spout import Spout
 __all__ = [
     "check_emits",
     "examine_bolt_class",
+    "examine_bound",
     "examine_sink",
     "examine_spout",
     "is_asynchronous",
@@ -307,14 +309,37 @@ def _examine_defaults(cls: type, unit: str) -> None:
             for name, each in inspect.signature(init).parameters.items()
             if isinstance(each.default, _MUTABLE)
         }
-        kept = {attribute: name for attribute, name in kept_parameters(init.__code__) if name in given} if given else {}
-        changed = changed_by_methods(cls, kept, ("__init__",), (Bolt, Generic, object), in_place=True)
-        for attribute, method in changed.items():
-            name = kept[attribute]
+        for attribute, name, method in _kept_and_changed(cls, init, given):
             raise TopologyError(
                 f"unit {unit!r}: {base.__name__}.__init__ keeps the default of {name!r}, and {method} changes it: Python makes one "
                 f"{type(given[name]).__name__} for all keys of a process. Keep a copy: self.{attribute} = copy.copy({name})"
             )
+
+
+def _kept_and_changed(cls: type, init: FunctionType, given: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
+    """Yield (attribute, parameter, method): `init` keeps one of the parameters as it is, and the method changes it."""
+    kept = {attribute: name for attribute, name in kept_parameters(init.__code__) if name in given} if given else {}
+    for attribute, method in changed_by_methods(
+        cls, kept, ("__init__",), (Bolt, Generic, object), in_place=True
+    ).items():
+        yield attribute, kept[attribute], method
+
+
+def examine_bound(cls: type, partial: functools.partial[Any], unit: str) -> None:
+    """Refuse what a partial gives to all keys of a process and one of them changes. Raises TopologyError."""
+    init = getattr(cls, "__init__", None)
+    if not inspect.isfunction(init):
+        return
+    try:
+        bound = inspect.signature(init).bind_partial(None, *partial.args, **partial.keywords).arguments
+    except TypeError:
+        return  # said elsewhere
+    given = {name: value for name, value in bound.items() if isinstance(value, _MUTABLE)}
+    for attribute, name, method in _kept_and_changed(cls, init, given):
+        raise TopologyError(
+            f"unit {unit!r}: the partial of {cls.__name__} gives one {type(given[name]).__name__} as {name!r} to all keys of a process, "
+            f"and {method} changes it. Keep a copy: self.{attribute} = copy.copy({name})"
+        )
 
 
 def _examine_returns(cls: type, unit: str, hooks: Mapping[str, tuple[str, ...]]) -> None:

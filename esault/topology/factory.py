@@ -9,7 +9,7 @@ from typing import Any
 
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
-from esault.topology.examine import examine_bolt_class
+from esault.topology.examine import examine_bolt_class, examine_bound
 from esault.topology.function import is_async, is_generator, name_of
 
 __all__ = ["class_behind", "examine_factory"]
@@ -40,6 +40,8 @@ def examine_factory(factory: Any, unit: str) -> bool:
         return examine_bolt_class(type(_first_object(factory, unit)), unit)
     batch = examine_bolt_class(cls, unit)
     _check_arguments(factory, unit)
+    if isinstance(factory, functools.partial) and not batch:
+        examine_bound(cls, factory, unit)
     return batch
 
 

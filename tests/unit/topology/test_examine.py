@@ -4,6 +4,7 @@ import abc
 import array
 import collections
 import dataclasses
+import functools
 import re
 import types
 from typing import ClassVar
@@ -13,6 +14,7 @@ import pytest
 from esault.errors import TopologyError
 from esault.topology.bolt import BatchBolt, Bolt
 from esault.topology.examine import examine_bolt_class, is_asynchronous
+from esault.topology.factory import examine_factory
 from esault.topology.sink import Sink
 from esault.topology.spout import Spout
 
@@ -168,6 +170,32 @@ class Derived(Kept):
 def test_a_mutable_default_that_is_kept_and_changed_is_refused(cls, said):
     with pytest.raises(TopologyError, match=re.escape(f"unit 'x': {said}")):
         examine_bolt_class(cls, "x")
+
+
+class Begun(Bolt):
+    def __init__(self, counts, prices=None):
+        self.counts = counts
+        self.prices = prices
+
+    def process(self, key, value):
+        self.counts[value] = self.counts.get(value, 0) + self.prices[value]
+
+
+@pytest.mark.parametrize(
+    "factory", [functools.partial(Begun, {}), functools.partial(functools.partial(Begun, counts={}), prices={})]
+)
+def test_what_a_partial_gives_to_all_keys_may_not_be_changed(factory):
+    said = "unit 'x': the partial of Begun gives one dict as 'counts' to all keys of a process, and Begun.process changes it"
+    with pytest.raises(TopologyError, match=re.escape(said)):
+        examine_factory(factory, "x")
+
+
+def test_what_a_partial_gives_may_be_read_and_copied():
+    class Copies(Begun):
+        def __init__(self, counts, prices):
+            self.counts, self.prices = dict(counts), prices
+
+    assert examine_factory(functools.partial(Copies, {}, prices={"tea": 3}), "x") is False
 
 
 class Copied(Bolt):
