@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from esault.messages.control import Build
 
 __all__ = ["ReportTimes"]
 
 #: seconds of the first moments
 FIRST = 0.4
+#: share of the time between two reports within which a moment is the round time behind it
+NEARLY = 0.001
 
 
 class ReportTimes:
@@ -31,4 +35,5 @@ class ReportTimes:
     def round_after(self, now: float) -> float:
         """Return the next moment that is a multiple of the time between two reports."""
         every = self._first_every if now < self._first_until else self._every
-        return (now // every + 1) * every
+        # 0.35 // 0.05 is 6: what is all but a round time is one, else a report would be due again at once, and for ever.
+        return (math.floor(now / every + NEARLY) + 1) * every
