@@ -38,7 +38,7 @@ def run():
         outbox=deque(),
         units={"count": FakeUnit()},
         run="run",
-        plan=SimpleNamespace(name="words", sinks=()),
+        plan=SimpleNamespace(name="words", sinks=(), units={}),
         next_incarnation=7,
         restores=Recovery(),
         notices=deque(),
