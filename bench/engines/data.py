@@ -21,8 +21,6 @@ __all__ = ["DAY", "FOLDER", "Data", "file_of", "make", "missing_data", "module"]
 FOLDER = Path(__file__).parents[2] / "topologies"
 #: sentences that differ; they are repeated, as in bench throughput
 DISTINCT = 20_000
-#: how often the flights of the year stand in their file
-YEARS = 4
 #: lines of a device's traces
 FIXES = 2000
 #: shops, the seconds in which all sales are made, and the rows of a file
@@ -92,7 +90,7 @@ def missing_data(name: str) -> str | None:
 
 def make(name: str, folder: Path, size: float) -> Data:
     """Write about `size` of what the full bench takes into an empty `folder`: 2.4 million lines of ten words; all flights of 2013,
-    four times; TPC-H at scale 0.5; traces of 800 devices, 2000 fixes each, a hundredth of them broken; three million sales of a day."""
+    which is what their topology reads; TPC-H at scale 0.5; traces of 800 devices, 2000 fixes each, a hundredth of them broken; three million sales of a day."""
     folder.mkdir(parents=True)
     makers = {"word_count": _words, "flight_delays": _flights, "tpch_q3": _tables, "traffic": _traces, "sales": _sales}
     spouts = makers[name](folder, size)
@@ -116,11 +114,10 @@ def _flights(folder: Path, size: float) -> dict[str, int]:
 
     with zipfile.ZipFile(module("flight_delays").data("flights.csv.zip")) as archive:
         head, *lines = archive.read("flights.csv").decode().splitlines(keepends=True)
-    wanted = max(1, int(YEARS * len(lines) * size))
+    wanted = max(1, int(len(lines) * min(1.0, size)))
     with (folder / "flights.csv").open("w") as file:
         file.write(head)
-        for first in range(0, wanted, len(lines)):
-            file.writelines(lines[: wanted - first])
+        file.writelines(lines[:wanted])
     return {"flights": wanted}
 
 

@@ -1,14 +1,16 @@
 """Tuples a second: workloads A and B, at least once, without acks, in batches, into a table; peers beside.
 
-python -m bench.throughput --out DIR [--quick] [--runs N] [--peers all|none|NAME,...]
+python -m bench.throughput --out DIR [--quick] [--runs N] [--peers all|none|NAME,...] [--only A|B]
 
 The peers are bytewax and, each in an environment of its own (python -m bench.peers install), pathway, flink and spark;
-those that are not there are skipped. With --quick the heavy ones are left out unless they are named, and run once.
+those that are not there are skipped. With --quick the heavy ones are left out unless they are named, and run once. With
+--only one workload is measured, and DIR keeps what its result.json says of the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -164,9 +166,24 @@ def _options(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help=f"all, none, or names with commas of: {', '.join(GROUPS)}.  [default: all; with --quick: {GROUPS[0]}]",
     )
+    parser.add_argument("--only", choices=("A", "B"), help="measure this workload; DIR has a result of the other")
     parser.add_argument(
         "--peers-in", type=Path, default=FOLDER, metavar="DIR", help="where python -m bench.peers put them"
     )
+
+
+def _kept(out: str, only: str | None) -> dict[str, Any]:
+    """Return the earlier result in `out` whose other workload stays; "of" says when and with how many runs it was measured."""
+    if only is None:
+        return {}
+    try:
+        earlier: dict[str, Any] = json.loads((Path(out) / "result.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SystemExit(
+            f"--only {only}: {out} has no result of the other workload ({error}); leave --only out"
+        ) from None
+    other = "B" if only == "A" else "A"
+    return {**earlier, "of": {other: {"machine": earlier["machine"], "runs": earlier["runs"]}}}
 
 
 def main() -> None:
@@ -178,14 +195,21 @@ def main() -> None:
     lines = max(1, int((200_000 if arguments.quick else 600_000) * arguments.scale))
     records = max(1, int((500_000 if arguments.quick else 2_000_000) * arguments.scale))
     machine = facts()
+    kept = _kept(arguments.out, arguments.only)
     peers = {name: find(name, arguments.peers_in.absolute()) for name in PEERS if name in groups}
     with tempfile.TemporaryDirectory() as folder:
         sentences, part = make("sentences", lines, folder), make("sentences", max(1, lines // 4), folder)
-        print(f"A: {sentences.tuples:,} words in sentences of ten, keyed running count, one update per word out (R)")
-        a = _group("words", sentences, runs, groups, peers, heavy, part)
         numbers = make("records", records, folder)
-        print(f"B: {numbers.tuples:,} records, map, filter, keyed running sum over 1 000 keys (R)")
-        b = _group("sums", numbers, runs, groups, peers, heavy)
+        a, b = kept.get("A"), kept.get("B")
+        if arguments.only != "B":
+            print(
+                f"A: {sentences.tuples:,} words in sentences of ten, keyed running count, one update per word out (R)"
+            )
+            a = _group("words", sentences, runs, groups, peers, heavy, part)
+        if arguments.only != "A":
+            print(f"B: {numbers.tuples:,} records, map, filter, keyed running sum over 1 000 keys (R)")
+            b = _group("sums", numbers, runs, groups, peers, heavy)
+    assert a is not None and b is not None
     compared = {"A": _compared(a), "B": _compared(b)}
     result = {
         "bench": "throughput",
@@ -194,7 +218,8 @@ def main() -> None:
         "seed": SEED,
         "runs": runs,
         "runs_of_heavy_peers": heavy,
-        "settings": asdict(Settings()),
+        "kept": kept.get("of", {}),
+        "settings": asdict(Settings(chaining=True)),
         "semantics": "R: one update per record; M: one per key per micro-batch. eSault replays what a death leaves open (at least "
         "once) unless named; no peer was asked for a delivery guarantee, and Spark has one. Rates are of words (A) and "
         "records (B) that came in, from the first result out to the last; of Pathway, Flink SQL and Spark from what the "

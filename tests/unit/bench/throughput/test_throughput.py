@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -127,3 +128,27 @@ def test_heavy_peers_that_are_missing_are_said_and_leave_the_others_alone(tmp_pa
     assert ("bench.peers.flink_flows", "sums", 5, "/flink/python", True) in ran
     assert ("bench.kit.esault_run", "sums_batch", 1, sys.executable, False) in ran
     assert engines["flink sql"]["load"]["count"] == 500_000
+
+
+def test_one_workload_is_measured_anew_and_the_other_kept_with_when_it_was_measured(tmp_path, monkeypatch):
+    from bench.throughput import __main__ as throughput
+
+    earlier = {"machine": {"date": "before"}, "runs": 5, "A": _engines(), "B": _engines()}
+    (tmp_path / "result.json").write_text(json.dumps(earlier))
+    fresh = {**_engines(), "esault": _engine(4e6)}
+    monkeypatch.setattr(throughput, "_group", lambda what, *rest: fresh if what == "sums" else pytest.fail(what))
+    monkeypatch.setattr(
+        sys, "argv", ["throughput", "--out", str(tmp_path), "--quick", "--scale", "0.001", "--only", "B"]
+    )
+    throughput.main()
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["A"], result["B"]) == (earlier["A"], fresh)
+    assert result["kept"] == {"A": {"machine": {"date": "before"}, "runs": 5}}
+
+
+def test_to_measure_one_alone_needs_a_result_of_the_other(tmp_path, monkeypatch):
+    from bench.throughput import __main__ as throughput
+
+    monkeypatch.setattr(sys, "argv", ["throughput", "--out", str(tmp_path), "--quick", "--only", "A"])
+    with pytest.raises(SystemExit, match="has no result of the other workload"):
+        throughput.main()
