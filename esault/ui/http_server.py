@@ -83,7 +83,8 @@ class HttpServer(ThreadingMixIn, WSGIServer):
 
     def start(self) -> None:
         """Answer from now on."""
-        threading.Thread(target=self.serve_forever, name="esault-http", daemon=True).start()
+        # It looks so often whether it is to end, and a run waits for that at its own end.
+        threading.Thread(target=self.serve_forever, args=(0.1,), name="esault-http", daemon=True).start()
 
     def close(self) -> None:
         """Answer no more."""

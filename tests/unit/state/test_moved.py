@@ -58,7 +58,8 @@ def test_state_under_the_old_name_of_a_topology_moves_to_the_new_one_when_the_ru
     assert state_path(plan(moved={"old": "new"}), None).lies == Path(".esault/new")
 
 
-def test_state_that_is_in_use_does_not_move(here):
+def test_state_that_is_in_use_does_not_move(here, monkeypatch):
+    monkeypatch.setattr("esault.state.run_state.LET_GO_WITHIN", 0.05)
     held = RunState(state_path(plan(name="old"), None), False, True, print)
     with pytest.raises(UsageError, match="another run uses the state directory"):
         RunState(state_path(plan(moved={"old": "new"}), None), True, False, print)
