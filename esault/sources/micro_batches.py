@@ -111,6 +111,7 @@ class MicroBatches(SpoutAround[K, V], WindowedSpout[K, V]):
         self.spout = spout
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
         self.reads_command, self.takes_ahead = spout.reads_command, spout.takes_ahead
+        self.moving_start = spout.moving_start
         self.window, self.slice = float(window), float(slice)
         self._most = rows
         #: number of the next row, and where the source stands before it

@@ -56,6 +56,7 @@ class Paced(SpoutAround[K, V]):
         self.parallel = spout.parallel  # type: ignore[misc]  # as the spout within, object by object
         self.reads_command, self.takes_ahead, self.ordered = spout.reads_command, spout.takes_ahead, spout.ordered
         self.seekable, self.seeks_by_reading = spout.seekable, spout.seeks_by_reading
+        self.moving_start = spout.moving_start
         self._spec = rate
         self._rate: Rate | None = None
         self._burst = burst

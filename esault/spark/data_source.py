@@ -42,9 +42,8 @@ from esault.spark.table import spark_schema
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-except (
-    ImportError
-):  # Spark 4.1: trigger(availableNow=True) makes one batch, of what is there or that which failed before
+except ImportError:
+    # Spark 4.1: trigger(availableNow=True) makes one batch, of what is there or that which failed before.
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """Known from Spark 4.2 on."""

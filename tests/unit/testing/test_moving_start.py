@@ -7,7 +7,7 @@ from counting import Landed
 
 from esault import Bolt, Spout, Topology, by_key
 from esault.messages.settings import Settings
-from esault.sources import JsonFiles, TextFiles
+from esault.sources import JsonFiles, MicroBatches, Paced, TextFiles
 from esault.testing import LocalRuntime
 
 SELDOM = Settings(delivery="eo", checkpoint_every=5)
@@ -65,6 +65,14 @@ def test_a_run_goes_back_to_where_it_began_and_not_to_where_it_would_begin_now(m
     messages += [4]
     local.run_for(20)
     assert [row.value for row in local.landed("out")] == ([2, 3, 4] if moves else [])
+
+
+@pytest.mark.parametrize("around", [lambda spout: Paced(spout, 100), lambda spout: MicroBatches(spout, 1.0)])
+def test_a_source_around_another_begins_where_that_one_does(around):
+    assert around(Newest([])).moving_start
+    fixed = Newest([])
+    fixed.moving_start = False
+    assert not around(fixed).moving_start
 
 
 @pytest.mark.parametrize("source", [TextFiles, JsonFiles])
