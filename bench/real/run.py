@@ -29,6 +29,12 @@ def is_ours(engine: str) -> bool:
     return engine.startswith(ESAULT)
 
 
+def _setting(engine: str) -> list[str]:
+    """Return the options of `esault run` behind the comma of `esault, none count=2`: a policy, and widths of units."""
+    words = engine.partition(", ")[2].split()
+    return [part for word in words for part in ("--parallelism" if "=" in word else "--policy", word)]
+
+
 class DifferenceError(RuntimeError):
     """An engine that puts out other rows than the plain loop."""
 
@@ -55,8 +61,7 @@ class Work:
         """As it is started."""
         if is_ours(engine):
             given = self.workload.esault(self.data, out, check, self.count)
-            width = ["--parallelism", str(self.workload.wider)] if engine != ESAULT else []
-            return [sys.executable, "-m", "esault", "run", *given, *width, "--plain"]
+            return [sys.executable, "-m", "esault", "run", *given, *_setting(engine), "--plain"]
         module = "bench.real.plain" if engine == PLAIN else "bench.real.bytewax_flows"
         more = dict(self.workload.bytewax).get(engine, ())
         command = [sys.executable, "-m", module, self.workload.name, "--data", str(self.data), "--out", str(out), *more]
