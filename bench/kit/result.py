@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from bench.kit.measure import PARTS
 from bench.kit.plotting import pyplot, saved
 
-__all__ = ["COLOURS", "Bar", "runs_before", "save", "write", "write_with"]
+__all__ = ["COLOURS", "Bar", "runs_before", "save", "work_before", "write", "write_with"]
 
 #: by kind
 COLOURS = {
@@ -45,6 +45,13 @@ def runs_before(out: str, part: str, seed: int) -> list[dict[str, Any]]:
     if any(run["seed"] == seed for run in runs):
         raise SystemExit(f"{path}: seed {seed} is counted there already; say another --seed, or another --out")
     return runs
+
+
+def work_before(out: str, runs: int, share: float) -> dict[str, Any]:
+    """Return the parts under `work` of the result in folder `out`, if it is of as many runs of the same size; none else."""
+    path = Path(out) / "result.json"
+    result = json.loads(path.read_text()) if path.exists() else {}
+    return dict(result["work"]) if (result.get("runs"), result.get("share")) == (runs, share) else {}
 
 
 def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:

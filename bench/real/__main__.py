@@ -13,7 +13,6 @@ The result is written after each kind of work. With --only the others stay as an
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from typing import Any
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
 from bench.kit.measure import Run, in_turns, ratio, summary
-from bench.kit.result import write_with
+from bench.kit.result import work_before, write_with
 from bench.real.plot import draw
 from bench.real.run import ESAULT, PLAIN, Work, is_ours
 from bench.real.workloads import SEED, WORKLOADS
@@ -176,7 +175,7 @@ def main() -> None:
     runs = arguments.runs or (1 if arguments.quick else 5)
     share = (QUICK if arguments.quick else 1.0) * arguments.scale
     machine = facts()
-    found = _before(Path(arguments.out, "result.json"), runs, share)
+    found = work_before(arguments.out, runs, share)
     for name in arguments.only:
         workload = WORKLOADS[name]
         with tempfile.TemporaryDirectory(prefix="esault-real-") as folder:
@@ -186,15 +185,6 @@ def main() -> None:
             print(f"{name}: {workload.title}, {count:,} {workload.unit}", flush=True)
             found[name] = {**_measured(Work(workload, data, count, share), runs), "machine": machine}
         _write(arguments.out, found, name, runs, share)
-
-
-def _before(path: Path, runs: int, share: float) -> dict[str, Any]:
-    """Return what an earlier run has measured with as many runs of the same size; none where there is none."""
-    if not path.exists():
-        return {}
-    result = json.loads(path.read_text())
-    same = (result["runs"], result["share"]) == (runs, share)
-    return dict(result["work"]) if same and all("machine" in work for work in result["work"].values()) else {}
 
 
 def _write(out: str, found: dict[str, Any], newest: str, runs: int, share: float) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from typing import Any
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
 from bench.kit.measure import Run, in_turns, ratio, spread, summary
-from bench.kit.result import save
+from bench.kit.result import save, work_before
 from bench.real.run import ESAULT, Work
 from bench.real.workloads import SEED, WORKLOADS
 
@@ -153,7 +152,7 @@ def main() -> None:
     runs = arguments.runs or (1 if arguments.quick else 3)
     share = (QUICK if arguments.quick else 1.0) * arguments.scale
     machine = facts()
-    found = _before(Path(arguments.out, "result.json"), runs, share)
+    found = work_before(arguments.out, runs, share)
     for name in arguments.only:
         workload = WORKLOADS[name]
         with tempfile.TemporaryDirectory(prefix="esault-widths-") as folder:
@@ -166,14 +165,6 @@ def main() -> None:
         result = {"bench": "widths", "seed": SEED, "runs": runs, "share": share, "work": found}
         save(arguments.out, result, list(chain.from_iterable(lines(each, its) for each, its in found.items())))
         print("\n".join(lines(name, found[name])), flush=True)
-
-
-def _before(path: Path, runs: int, share: float) -> dict[str, Any]:
-    """Return what an earlier run has measured with as many runs of the same size; none where there is none."""
-    if not path.exists():
-        return {}
-    result = json.loads(path.read_text())
-    return dict(result["work"]) if (result["runs"], result["share"]) == (runs, share) else {}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def draw(path: Path, results: list[dict[str, Any]]) -> bool:
     if plots is None:
         return False
 
-    half = [r for r in results if r["case"]["share"] == 0.5 and r["case"]["roots"] is None]
+    half = [r for r in results if r["case"]["share"] == 0.5]
     shown = next((r for r in half if r["case"]["keys"] == 100_000), half[-1])
     figure, (left, right) = plots.subplots(1, 2, figsize=(11, 4))
     for name, runs in ((n, r) for n, r in shown["runs"].items() if r):

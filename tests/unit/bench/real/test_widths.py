@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.kit.result import work_before
 from bench.real import widths
 from bench.real.run import ESAULT, Work
 from bench.real.workloads import WORKLOADS
@@ -68,11 +69,10 @@ def test_numbers_of_loops_that_make_no_sense_are_refused(text):
 
 
 def test_an_earlier_result_of_other_sizes_is_not_gone_on_with(tmp_path):
-    path = tmp_path / "result.json"
-    assert widths._before(path, 3, 1.0) == {}
-    path.write_text('{"runs": 3, "share": 1.0, "work": {"chain": {"missing": "x"}}}')
-    assert widths._before(path, 3, 1.0) == {"chain": {"missing": "x"}}
-    assert widths._before(path, 2, 1.0) == {}
+    assert work_before(str(tmp_path), 3, 1.0) == {}
+    (tmp_path / "result.json").write_text('{"runs": 3, "share": 1.0, "work": {"chain": {"missing": "x"}}}')
+    assert work_before(str(tmp_path), 3, 1.0) == {"chain": {"missing": "x"}}
+    assert work_before(str(tmp_path), 2, 1.0) == {}
 
 
 def test_busy_loops_are_over_behind_the_work():
