@@ -44,7 +44,7 @@ class Level(StatefulProcessor):  # type: ignore[misc]
         from pyspark import TaskContext
 
         # Spark has a Python of its own for each level of a query, to be told what state there is: that needs none of this.
-        from esault.spark.engine.garbage import settle_garbage
+        from esault.spark.engine.garbage import settle_garbage, spare_garbage
         from esault.spark.engine.task import run_task
 
         self._job.plan()
@@ -55,6 +55,7 @@ class Level(StatefulProcessor):  # type: ignore[misc]
         frames = [bytes(row[1]) for row in rows]
         for group, frame in run_task(self._job, unit, task, context.partitionId(), epoch, frames, self._store):
             yield Row(g=group, f=frame)
+        spare_garbage()
 
     def close(self) -> None:
         """Objects stay for the next batch."""

@@ -10,7 +10,7 @@ from esault.flow.watermark.clock import END_OF_TIME
 from esault.payload.codec import Codec
 from esault.spark.engine.event_time import SILENT, ways_from
 from esault.spark.engine.frames import CONTROL, COUNTS, DATA, END, HANDLE, PULSE, WAKE, WORD, Sealed, in_order
-from esault.spark.engine.garbage import settle_garbage
+from esault.spark.engine.garbage import settle_garbage, spare_garbage
 from esault.spark.engine.job import Job
 from esault.spark.engine.landing import Landing
 from esault.spark.engine.reader import read_range
@@ -35,12 +35,18 @@ def read_stage(job: Job, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
     """For the source: tuples of spouts, through all that is inlined behind them."""
     job.plan()
     settle_garbage()
-    return _arrow(read(job, _partition(), frames))
+    yield from _arrow(read(job, _partition(), frames))
+    spare_garbage()
 
 
 def sink_stage(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For `mapInArrow`: rows of sinks are written and prepared; what sinks say, and all that was counted, goes to the driver."""
-    return lambda batches: _arrow(land(job, _partition(), job.first + _epoch(), _rows(batches)))
+
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _arrow(land(job, _partition(), job.first + _epoch(), _rows(batches)))
+        spare_garbage()
+
+    return stage
 
 
 def read(job: Job, partition: int, frames: Iterable[bytes]) -> Iterator[Sealed]:

@@ -213,13 +213,45 @@ def test_garbage_is_looked_for_as_in_processes_of_actors_once_a_worker_has_its_p
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "7\n"
 
 
-@pytest.mark.parametrize("stage", ["spouts", "level"])
+def test_what_a_task_leaves_is_not_looked_at_behind_it_until_there_is_twice_as_much() -> None:
+    program = """
+import gc, weakref
+from esault.spark.engine import garbage
+class Object: pass
+def kept(): return any(type(each) is Object for each in gc.get_objects())
+def circle():
+    made = Object()
+    made.itself = made
+    return weakref.ref(made)
+def behind():
+    garbage.spare_garbage()
+    looked = kept()
+    gc.collect()
+    return looked
+garbage.settle_garbage()
+objects, gone = [Object()], circle()
+print(behind(), gone() is None)
+garbage.MORE = 0
+objects += [Object() for _ in range(garbage._left)]
+print(behind(), gone() is None)
+garbage.settle_garbage()
+print(kept(), behind())
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "False False\nTrue True\nFalse False\n"
+
+
+@pytest.mark.parametrize("stage", ["spouts", "level", "sinks"])
 def test_each_worker_settles_its_garbage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    it, settled = chain("endless", tmp_path), []
+    it, settled, spared = chain("endless", tmp_path), [], []
     monkeypatch.setattr(stages, "_partition", lambda: 0)
     for module in (stages, garbage):
         monkeypatch.setattr(module, "settle_garbage", lambda: settled.append(stage))
-    if stage == "spouts":
+        monkeypatch.setattr(module, "spare_garbage", lambda: spared.append(stage))
+    if stage == "sinks":
+        monkeypatch.setattr(stages, "_epoch", lambda: 0)
+        settled += list(stages.sink_stage(it.job)(iter([]))) or [stage]
+    elif stage == "spouts":
         assert list(stages.read_stage(it.job, [])) == [] and settled
     else:
         level = processor.Level(it.job, ("count",))
@@ -229,6 +261,7 @@ def test_each_worker_settles_its_garbage(tmp_path: Path, monkeypatch: pytest.Mon
         )
         pulse = Codec().pack((frames.PULSE, 1.0))
         assert list(level.handleInputRows((it.job.layout.groups["count", 0],), iter([(0, pulse)]), None)) and settled
+    assert spared == [stage]
     it.reading._close()
     it.forget_workers()
 
