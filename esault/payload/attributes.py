@@ -16,15 +16,17 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any
 
-__all__ = ["get_attributes", "set_attributes"]
+__all__ = ["IN_A_ROW", "get_attributes", "last_seen", "set_attributes"]
 
+#: names, what gets them, slots, count: see `_last`
+_Last = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int, int]
 #: whether objects lose something by having a dict
 IN_A_ROW = (3, 11) <= sys.version_info[:2] < (3, 13) and sys.implementation.name == "cpython"
 #: by class: what attributes its objects may have; None: theirs can only be seen in their dict
 _names: dict[type, tuple[str, ...] | None] = {}
 #: by class: the attributes that the last looked at had, what gets its slots and them, how many of its slots were filled, and how much
 #: it referred to
-_last: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int, int]] = {}
+_last: dict[type, _Last] = {}
 #: classes that are known: each unit of each LocalRuntime has its own, which holds on to what the unit emits
 _MOST_KNOWN = 256
 
@@ -48,6 +50,12 @@ def get_attributes(thing: Any) -> dict[str, Any]:
                 if values[slots] is seen[slots] if count == slots + 2 else count > 4 or not hasattr(thing, "window"):
                     return dict(zip(names, values[slots:]))
     return _look_for(thing, cls)
+
+
+def last_seen(cls: type) -> _Last | None:
+    """Return the attributes that the object of this class had that was looked at last, what gets its slots and them, how many of its
+    slots were filled, and how much it referred to; None where only its dict tells."""
+    return _last.get(cls)
 
 
 def _look_for(thing: Any, cls: type) -> dict[str, Any]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from esault.errors import EsaultError, FrameError, PayloadError, StateError
 from esault.flow.operators.element_resources import RESOURCES, find_resources, set_by_open, without_resources
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec, explain
+from esault.payload.state_columns import get_columns
 from esault.topology.bolt import Bolt
 
-__all__ = ["check_own_names", "keeps_state", "pack_state", "put_state"]
+__all__ = ["check_own_names", "keeps_state", "pack_state", "put_state", "state_columns"]
 
 
 def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
@@ -38,6 +40,14 @@ def pack_state(unit: str, element: Any, codec: Codec) -> bytes:
         raise StateError(
             f"unit {unit!r}: the state of {type(element).__name__} (its __getstate__()) cannot be saved or moved: {error}"
         ) from None
+
+
+def state_columns(elements: Sequence[Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]] | None:
+    """The states of elements of one class as the names of their attributes and a column for each; None where each is to be packed by
+    itself."""
+    cls = type(elements[0])
+    own = getattr(cls, "__getstate__", None) is not Bolt.__getstate__ or cls.__setstate__ is not Bolt.__setstate__
+    return None if own or RESOURCES else get_columns(elements)
 
 
 def _with_remedy(reason: str, name: str, element: Any) -> str:

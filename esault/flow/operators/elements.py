@@ -8,12 +8,12 @@ It is one module of over 300 lines: all that makes, finds and takes out elements
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
 from typing import Any
 
 from esault.errors import EsaultError
-from esault.flow.operators.element_state import pack_state, put_state
+from esault.flow.operators.element_state import pack_state, put_state, state_columns
 from esault.flow.operators.packed_states import InMemory, PackedStates
 from esault.flow.operators.user_error import say_hook
 from esault.payload.codec import Codec
@@ -282,6 +282,11 @@ class Elements(dict[Any, Any]):
             return state
         element = self._look_alikes.get(name) if type(name) is Canonical else self.get(name)
         return None if element is None else pack_state(self._unit, element, self._codec)
+
+    def columns_of(self, names: Sequence[Name]) -> tuple[tuple[str, ...], list[Sequence[Any]]] | None:
+        """The states of elements, which stay, in columns; None where one is not here, or they are not alike."""
+        elements = list(map(self.get, names))
+        return state_columns(elements) if len(set(map(type, elements))) == 1 else None
 
     def put_state(self, key: Any, state: bytes) -> None:
         """Take over a key with its packed state; the element is made when its first tuple comes."""

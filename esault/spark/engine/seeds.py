@@ -21,6 +21,7 @@ from esault.payload.codec import Codec
 from esault.payload.schema import Schema
 from esault.routing.ring import Name, canonical
 from esault.routing.table import OutputTable
+from esault.spark.engine.pieces import rows_of
 from esault.spark.spark_path import SparkPlace, write_blocks
 from esault.topology.context import Context
 from esault.topology.plan import UnitPlan
@@ -94,7 +95,7 @@ class Seeds:
         blocks = self._blocks(int(piece.name))
         next(blocks, None)
         for block in blocks:
-            for key, state, used in self._codec.unpack(block):
+            for key, state, used in rows_of(self._codec, block):
                 self.used[canonical(key)] = used
                 yield key, state
 

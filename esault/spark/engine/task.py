@@ -4,9 +4,8 @@ Its objects stay in the worker from batch to batch. Which version of the state t
 batch and stands in Spark's state store too: where the store has another one (Spark ran the batch before in another worker, or goes
 back to an earlier one), they are made anew from the store.
 
-In the store stand a head and a list of pieces; a piece is a packed list of (key, state, last used). A batch appends the
-states of the keys it touched; once such pieces outweigh the first ones, all is written anew. So the cost of a batch follows the keys it
-touches, not all there are.
+In the store stand a head and a list of pieces. A batch appends the states of the keys it touched; once most of what stands there is of
+keys that were written again, all is written anew. So the cost of a batch follows the keys it touches, not all there are.
 
 It is one module of over 300 lines: what a frame changes of a task, and what of that is kept, are read together.
 """
@@ -27,10 +26,11 @@ from esault.flow.operators.window_operator import WindowOperator
 from esault.payload.codec import Codec
 from esault.payload.column import plain
 from esault.routing.many_keys import names_of
-from esault.routing.ring import Name, canonical, encode, key_of
+from esault.routing.ring import Name, encode, key_of
 from esault.spark.engine.event_time import words_of
 from esault.spark.engine.frames import COUNTS, DATA, END, FRAME_ROWS, PULSE, WORD, Sealed, in_order, is_between, time_of
 from esault.spark.engine.job import Job
+from esault.spark.engine.pieces import Restored, pack_columns
 from esault.spark.engine.runners import Runners
 from esault.spark.engine.seeds import Seeds, seed_folder
 from esault.spark.engine.store import Head, Store
@@ -39,11 +39,11 @@ from esault.spark.engine.worker_error import WorkerError
 
 __all__ = ["Task", "run_task"]
 
-#: bytes of a piece that are aimed at
-PIECE = 1 << 20
+#: bytes of a piece that are aimed at, and keys of the first one, which tells how large their states are
+PIECE, FIRST_KEYS = 1 << 20, 256
 #: bytes of later pieces that are never worth writing all anew
 FEW = 1 << 18
-#: later pieces, at most
+#: later pieces, at most, unless all were more when they were written last
 MOST_PIECES = 64
 
 #: (run, unit, task) -> (token, task) of those whose last batch was in this worker
@@ -127,7 +127,11 @@ class Task:
         self._to_all = self.unit.broadcast_inputs
         self._used: dict[Name, float] = {}
         self._base = self._later = self._pieces = 0
+        #: states that stand in the store, of which some have been written again since
+        self._written = 0
         self._ended = False
+        #: a state is what the attributes of an object are
+        self._plain = type(self.operator) is ElementOperator and not self.unit.timers and self.unit.tick_every is None
         #: objects of tasks that there are no more, until the first batch
         self._surplus: list[Operator] = []
         self._words = words_of(job.plan(), job.layout, self.unit)
@@ -139,17 +143,19 @@ class Task:
         codec = Codec()
         if self._words is not None:
             self._words.restore(codec.unpack(words))
-        states: dict[Name, tuple[Any, bytes, float]] = {}
-        for piece in pieces:
-            for key, state, used in codec.unpack(piece):
-                if state is None:
-                    states.pop(canonical(key), None)
-                else:
-                    states[canonical(key)] = (key, state, used)
-        for name, (key, state, used) in states.items():
-            self.operator.state.install_state(key, state)
-            if self._expire_after is not None:
-                self._used[name] = used
+        restored, used = Restored(codec), self._used if self._expire_after is not None else None
+        self._written = sum(restored.add(piece, used) for piece in pieces)
+        if used is not None:
+            for name in used.keys() - set(restored):
+                del used[name]
+        operator = self.operator
+        if self._plain and isinstance(operator, ElementOperator):
+            operator.elements.put_states_in(restored)
+            return
+        for name in list(restored):
+            state = restored.pop(name, None)
+            assert state is not None
+            operator.state.install_state(key_of(name), state)
 
     def begin_with(self, seeds: Seeds) -> None:
         """Take over what is this task's of what others have left."""
@@ -288,13 +294,13 @@ class Task:
             self._base = self._later = self._pieces = 0
         else:
             dirty = self._dirty
-            many = self._later > max(self._base, FEW) or self._pieces >= MOST_PIECES
-            if dirty is None or many:
+            if dirty is None or self._many():
+                self._written = 0
                 pieces = list(self._packed(operator.state.saved_names()))
                 store.put(pieces)
                 self._base, self._later, self._pieces = sum(map(len, pieces)), 0, 0
             elif dirty:
-                pieces = list(self._packed(dirty))
+                pieces = list(self._packed(list(dirty)))
                 store.append(pieces)
                 self._later += sum(map(len, pieces))
                 self._pieces += len(pieces)
@@ -304,8 +310,37 @@ class Task:
         store.set_head(head)
         return head
 
-    def _packed(self, names: Any) -> Iterator[bytes]:
-        source, codec = self.operator.state, Codec()
+    def _many(self) -> bool:
+        """Return whether all is to be written anew: most of what stands in the store is of keys that were written again."""
+        again = self._later > max(self._base, FEW) and self._written > 2 * self.operator.state.saved_count
+        return again or self._pieces >= max(MOST_PIECES, self._base // PIECE)
+
+    def _packed(self, names: list[Name]) -> Iterator[bytes]:
+        """Pieces with the states of these names."""
+        codec, first, most = Codec(), 0, FIRST_KEYS
+        while first < len(names):
+            some = names[first : first + most]
+            piece = self._alike(codec, some)
+            pieces = [piece] if piece is not None else list(self._one_by_one(codec, some))
+            yield from pieces
+            first += len(some)
+            most = max(1, min(len(some) * PIECE // max(1, sum(map(len, pieces))), 4 * most))
+        self._written += len(names)
+
+    def _alike(self, codec: Codec, names: list[Name]) -> bytes | None:
+        """One piece with the states of these, if all of them are of one kind."""
+        operator = self.operator
+        if not self._plain or not isinstance(operator, ElementOperator):
+            return None
+        found = operator.elements.columns_of(names)
+        used = None if self._expire_after is None else [self._used.get(name, 0.0) for name in names]
+        try:
+            return None if found is None else pack_columns(codec, names, *found, used)
+        except PayloadError:
+            return None  # too large, which may be said of one of them
+
+    def _one_by_one(self, codec: Codec, names: list[Name]) -> Iterator[bytes]:
+        source = self.operator.state
         rows: list[Any] = []
         size = 0
         for name in names:

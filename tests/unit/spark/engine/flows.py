@@ -399,6 +399,16 @@ def newcomers(out: str = "out") -> Topology:
     return t
 
 
+def once(out: str = "out") -> Topology:
+    """Each key comes once."""
+    t = Topology("once")
+    count = t.spout("numbers", Items([(i, 1) for i in range(4000)])).bolt(
+        "count", Count, grouping=by_key(), streams=("totals",)
+    )
+    count.sink("rows", JsonLines(f"{out}/rows.jsonl"))
+    return t
+
+
 class Sleepy(Count):
     def process(self, key, value):
         time.sleep(0.002)

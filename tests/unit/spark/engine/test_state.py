@@ -15,7 +15,7 @@ from esault.payload.codec import Codec
 from esault.routing.many_keys import names_of
 from esault.sinks.collect import read_collected
 from esault.sources import Items
-from esault.spark.engine import batch_size, frames, garbage, processor, reader, reading, stages, task
+from esault.spark.engine import batch_size, frames, garbage, pieces, processor, reader, reading, stages, task
 from esault.spark.engine.offsets import publish, resumed
 from esault.spark.engine.query import what_spark_said
 from esault.spark.engine.source import controls, divided, handed, ranges
@@ -103,6 +103,21 @@ def test_a_batch_writes_the_keys_it_touched_and_now_and_then_all(
         it.forget_workers()
     assert 1 <= store.puts <= 6
     assert sum(map(len, store.list)) < 2000
+    end(it)
+    assert exact(rows_of(tmp_path))
+
+
+def test_states_of_keys_that_come_once_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "FEW", 0)
+    it = chain("once", tmp_path)
+    for _ in range(4):
+        it.reading.size.rows = it.reading.size.next_rows = 1000
+        assert it.batch(1)
+        it.forget_workers()
+    stores = it.stores.values()
+    kept = [key for store in stores for piece in store.list for key, _, _ in pieces.rows_of(Codec(), piece)]
+    assert len(kept) == len(set(kept)) == it.tally.units["count"].rows_in > 2000
+    assert not any(store.puts for store in stores)
     end(it)
     assert exact(rows_of(tmp_path))
 
