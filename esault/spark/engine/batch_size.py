@@ -14,6 +14,8 @@ __all__ = ["FIRST", "LONG_ENOUGH", "MOST", "BatchSize"]
 FIRST, MANY, MOST = 256, 100_000, 2_000_000
 #: seconds that a batch should take, for the engine's own second to be worth it; one that takes a quarter of them grows at once
 LONG_ENOUGH = 4.0
+#: how many times as long one may take that is of many tuples, where more of them wait: Spark's own second is less of it then
+BEHIND = 2.0
 #: how many times more tuples the next batch has at most, and where nothing was measured in workers; how many times fewer at most
 GROWS, GROWS_BLINDLY, SHRINKS = 128, 8, 8
 #: of its time a batch may take for what it costs whatever is in it
@@ -47,13 +49,14 @@ class BatchSize:
             return
         if worked is None:
             if limited:
-                self._grow(self._times(seconds, GROWS_BLINDLY if seconds < self._target else 2))
+                self._grow(self._times(seconds, GROWS_BLINDLY if seconds < self._target else 2, self._target))
             self.next_rows = self.rows
             return
         longest, total = worked
         self._learn(rows, total)
         at_once = max(1.0, total / max(longest, 1e-9))  # workers; both may be 0 by the clock
-        target = max(self._target, self._fixed / FIXED_SHARE / at_once)
+        long_enough = self._target * (BEHIND if limited and rows >= MANY else 1.0)
+        target = max(long_enough, self._fixed / FIXED_SHARE / at_once)
         each = max(total - self._fixed, 1e-9) / rows
         fits = max(1.0, (target * at_once - self._fixed) / each)
         self.piece = max(1, min(PIECE_ROWS, int(fits / PIECES)))
@@ -61,14 +64,14 @@ class BatchSize:
             self.rows = min(self.rows, max(1, int(fits), rows // SHRINKS))
         elif limited:
             # A second size must be seen, or what a batch costs whatever is in it would be taken for that of its tuples for ever.
-            self._grow(max(0 if self._compared else 2, min(self._times(seconds, GROWS), fits / self.rows)))
+            self._grow(max(0 if self._compared else 2, min(self._times(seconds, GROWS, long_enough), fits / self.rows)))
         self.next_rows = max(self.rows, min(MOST, GROWS * self.rows, int(fits)))
 
-    def _times(self, seconds: float, while_small: int) -> int:
+    def _times(self, seconds: float, while_small: int, target: float) -> int:
         """Return how many times as many tuples there may be, by what a batch took in all."""
         if self.rows < MANY:
             return while_small
-        return 4 if seconds < self._target / 4 else 2 if seconds < self._target else 1
+        return 4 if seconds < self._target / 4 else 2 if seconds < target else 1
 
     def _grow(self, times: float) -> None:
         self.rows = min(MOST, max(self.rows, int(self.rows * times)))

@@ -41,7 +41,7 @@ TELL_EVERY, TELL_SHARE = 0.02, 20.0
 #: tuples of a part, and reads, that may be ahead of what was processed where they can be left to a later run
 AHEAD_ROWS, AHEAD_READS = 1 << 19, 1 << 11
 #: bytes, by a look at a tuple of each read, that a part has in a batch at most
-AHEAD_BYTES = 256 << 20
+AHEAD_BYTES = 512 << 20
 #: seconds for which what was read waits for more, where more comes, so that no batch is for a few tuples with many behind them
 HOLD = 0.2
 #: seconds for which it waits where a whole batch will be there by then, as it seems from what came so far

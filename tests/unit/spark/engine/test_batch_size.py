@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from esault.spark.engine.batch_size import FIRST, GROWS, LONG_ENOUGH, MANY, MOST, BatchSize
+from esault.spark.engine.batch_size import BEHIND, FIRST, GROWS, LONG_ENOUGH, MANY, MOST, BatchSize
 
 
 def sizes(takes: Callable[[int], float], batches: int, own: float = 0.5, every: float = 0.0) -> list[int]:
@@ -31,6 +31,18 @@ def test_batches_of_slow_tuples_take_as_long_as_a_batch_should(each: float) -> N
     found = sizes(lambda rows: rows * each, 4)
     assert found[0] == FIRST
     assert all(rows * each == pytest.approx(2 * LONG_ENOUGH, abs=2 * each) for rows in found[2:]), found
+
+
+def test_batches_of_many_tuples_take_twice_as_long_while_more_wait_and_no_longer() -> None:
+    found = sizes(lambda rows: rows * 1e-5, 6)
+    assert found[-1] * 1e-5 == pytest.approx(2 * BEHIND * LONG_ENOUGH, rel=0.01)
+    size = BatchSize()
+    size.rows = 2 * MANY
+    for limited in (False, True):
+        size.took(2 * MANY, limited, 4.5, (4.0, 8.0))
+        assert size.rows == (4 * MANY if limited else 2 * MANY)
+    size.took(size.rows, False, 17.0, (16.0, 32.0))  # it became slow, and nothing more waits
+    assert size.rows * 8e-5 == pytest.approx(2 * LONG_ENOUGH, rel=0.01)
 
 
 def test_that_another_worker_helps_is_no_cost_of_a_batch() -> None:
