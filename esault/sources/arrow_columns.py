@@ -8,6 +8,7 @@ from typing import Any
 
 from esault.errors import SourceError, TopologyError
 from esault.payload.arrow_type import arrow_reason
+from esault.payload.blas_spin import short_spin
 from esault.sources.record_key import as_key, described
 from esault.topology.columns import Columns
 
@@ -17,7 +18,8 @@ __all__ = ["ArrowColumns", "ArrowShape", "arrow"]
 def arrow(source: str) -> ModuleType:
     """Return pyarrow. Raises SourceError, naming `source`, where it is not installed."""
     try:
-        import pyarrow
+        with short_spin():
+            import pyarrow
     except ImportError:
         raise SourceError(f"{source} reads with pyarrow: pip install 'esault[parquet]'") from None
     module: ModuleType = pyarrow

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import SinkError
+from esault.payload.blas_spin import short_spin
 from esault.sinks.landing.schema import Column, Schema
 from esault.sinks.landing.values import EXACT, fitting
 
@@ -190,8 +191,9 @@ def moments(micros: array[int]) -> pa.Array:
 
 def load() -> None:
     """Load the libraries, which takes a tenth of a second, before the first row needs them."""
-    import pyarrow.compute
-    import pyarrow.parquet  # noqa: F401
+    with short_spin():
+        import pyarrow.compute
+        import pyarrow.parquet  # noqa: F401
 
 
 def parquet_bytes(table: pa.Table) -> pa.Buffer:
