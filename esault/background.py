@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,8 +17,49 @@ __all__ = ["BackgroundLoop", "in_background"]
 T = TypeVar("T")
 
 
+class _Worker:
+    """A thread that does one work after another, and waits in between."""
+
+    def __init__(self) -> None:
+        self._given: list[Callable[[], None]] = []
+        self._waits = _thread.allocate_lock()
+        self._waits.acquire()
+
+    def give(self, work: Callable[[], None]) -> None:
+        """Have it done; nothing else may be under way."""
+        self._given.append(work)
+        self._waits.release()
+
+    def run(self) -> None:
+        """The thread; it ends where others wait already."""
+        while True:
+            self._waits.acquire()
+            self._given.pop()()  # nothing here refers to it afterwards
+            if len(_idle) >= _MOST_IDLE:
+                return
+            _idle.append(self)
+
+
+#: threads that wait for work
+_idle: list[_Worker] = []
+#: one at a time is what most processes need: the parts of a table. Each keeps what its allocators hold for it
+_MOST_IDLE = 1
+
+
+def _forked() -> None:
+    """Forget the threads: a process that is forked has none of them."""
+    _idle.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def in_background(work: Callable[[], T]) -> Future[T]:
-    """Return a future of `work()`, done in a thread of its own that keeps no process alive."""
+    """Return a future of `work()`, done in a thread that does nothing else meanwhile and keeps no process alive.
+
+    The thread is one that has done such work before, if one waits: Arrow and the C library keep memory by thread, and a new thread's is
+    new to the system, which clears it.
+    """
     from concurrent.futures import Future
 
     future: Future[T] = Future()
@@ -30,8 +72,13 @@ def in_background(work: Callable[[], T]) -> Future[T]:
         else:
             future.set_result(found)
 
-    # `threading` would wait until the thread runs, which on busy cores takes longer than a batch.
-    _thread.start_new_thread(run, ())
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+        # `threading` would wait until the thread runs, which on busy cores takes longer than a batch.
+        _thread.start_new_thread(worker.run, ())
+    worker.give(run)
     return future
 
 
