@@ -5,19 +5,14 @@ comes back at once, that cost is what limits the stream, and larger roots divide
 of workload B). Where roots take long, larger ones mostly make the queue in front of user code longer. But it may be that very
 cost that makes them take long: a chain of six units on two cores that others need too came back in 25 ms, stayed at small
 roots for that, and paid 10 us a tuple in place of 2.5. What it is shows when a larger size is tried.
-
-A unit behind `shuffle()` gets a root whole, so that no more of its sub-units have something to do than roots are under way. Where a
-root is long work for one of them, roots are smaller than the first ones: eight of 128 tuples kept eight of fifteen sub-units busy.
 """
 
 from __future__ import annotations
 
-__all__ = ["FEWEST", "FIRST", "HELD", "LONG", "QUICK", "SLOW", "TRIED", "WORK", "RootSize"]
+__all__ = ["FIRST", "HELD", "LONG", "QUICK", "SLOW", "TRIED", "RootSize"]
 
-#: tuples of the first roots, and the fewest that are asked for; and the fewest where each root goes to one sub-unit
-FIRST, FEWEST = 128, 16
-#: seconds of one sub-unit that a root is at least, so that what it costs itself is little
-WORK = 0.015
+#: tuples of the first roots, and the fewest that are asked for
+FIRST = 128
 #: seconds from open to processed: below, roots may grow; above, they shrink
 QUICK, SLOW = 0.01, 0.02
 #: ... and above, they shrink although larger ones have been found to be worth it
@@ -39,8 +34,6 @@ class RootSize:
         self._first = min(FIRST, most)
         #: roots do not shrink below this: the first size, or the one that is tried or was found to be worth it
         self._least = self._first
-        #: sub-units among which roots are dealt whole; 0: each root is divided, or it is not known
-        self.dealt_to = 0.0
         #: tuples to ask for
         self.rows = self._first if tracked else most
         #: a tuple's share of the time at the size before, while this one is tried
@@ -58,13 +51,8 @@ class RootSize:
         if seconds < QUICK and rows >= self.rows:
             self.rows = min(self._most, self.rows * 2)
 
-    def processed(self, seconds: float, rows: int, closed: bool, pending: int = 0) -> None:
-        """A root of so many tuples was processed so long after it was opened; `closed`: the window was until now.
-
-        `pending`: tuples of all roots that were on their way then, this one included.
-        """
-        if self._dealt(seconds, closed, pending):
-            return
+    def processed(self, seconds: float, rows: int, closed: bool) -> None:
+        """A root of so many tuples was processed so long after it was opened; `closed`: the window was until now."""
         if self._held:
             self._held -= 1
         if seconds > LONG or (not self._held and self._share is None):
@@ -77,19 +65,6 @@ class RootSize:
                 self._change(min(self._most, self.rows * 2))
             elif seconds <= LONG and not self._held:
                 self._try(seconds)
-
-    def _dealt(self, seconds: float, closed: bool, pending: int) -> bool:
-        """Return whether roots are smaller than the first ones, or are to be: as many tuples as are `WORK` seconds of one sub-unit."""
-        small = self.rows < self._first
-        if not small and (not self.dealt_to or seconds <= LONG or not closed):
-            return False
-        # What came back in this time are as many as were on their way, and all of those sub-units took part in it.
-        wanted = WORK * pending / (max(1.0, self.dealt_to) * max(seconds, 1e-9))
-        if not self.dealt_to or wanted >= 2 * self.rows:
-            self._change(min(self._first, 2 * self.rows) if small else self.rows)
-        elif closed and seconds > SLOW and 2 * wanted <= self.rows <= self._first:
-            self._change(max(min(FEWEST, self._first), self.rows // 2))
-        return small or self.rows < self._first
 
     def _change(self, rows: int) -> None:
         self.rows, self._share = rows, None

@@ -88,8 +88,6 @@ class Roots:
         self._tracked = settings.delivery is not Delivery.NONE
         self._exactly = settings.delivery is Delivery.EXACTLY_ONCE
         self.ledger = Ledger()
-        #: each root goes to one sub-unit as a whole
-        self.deals = False
         #: how large the next one should be
         self.size = RootSize(settings.root_rows, self._tracked)
         self._next = 0
@@ -135,8 +133,6 @@ class Roots:
         """
         self._wanted_rows = share * self._settings.pending_rows if share > 1 else 0.0
         self._window = max(self._least_window, filling)
-        # Up to half as many sub-units as roots have two each at any size.
-        self.size.dealt_to = share if self.deals and 2 * share > self._least_window else 0.0
 
     def open(self, payload: Payload, due: float, position: Any, now: float) -> None:
         """Emit these tuples as a root of their own."""
@@ -230,7 +226,7 @@ class Roots:
             took = now - root.opened
             if not self.credit:
                 self._closed_at = now
-            self.size.processed(took, root.rows, self._closed_at == now, self._pending_rows)
+            self.size.processed(took, root.rows, self._closed_at == now)
             self._give_back(root)
             self.completion.record(took)
         # With checkpoints nothing is replayed in place: a root that was processed is done.

@@ -14,20 +14,29 @@ from esault.topology.plan import Edge
 
 __all__ = ["RowShuffleRoute", "ShuffleRoute"]
 
-#: rows that go to one sub-unit before the next one's turn, where they are counted
-_TURN_ROWS = 256
+#: pieces that pushes are divided into a second, besides one for each push, and how many of them may come at once: a batch more costs
+#: two processes some 50 us, so that this is a twentieth of a processor
+_PIECES, _SAVED = 1000.0, 256.0
+#: rows that go to one sub-unit before the next one's turn, where they are counted: as many at most, and of those so far this part
+_TURN_ROWS, _TURN_PART = 256, 4
 
 
 class ShuffleRoute(Route):
-    """`shuffle`: whole batches, to the sub-unit with the least waiting, in turn where that is equal.
+    """`shuffle`: to the sub-units with the least waiting, in turn where that is equal.
 
     What waits are frames that a socket does not take, and where acks tell of them, rows that are not processed: a slow
     sub-unit has read what it has not processed.
+
+    Rows that come at once are divided, so that no sub-unit has all of them to do while others idle: lines of a hundred words each
+    of which takes 0.1 s came from one call, and went to one of twelve. Where many rows come, most go whole: how long a row takes
+    is not known here, but those that take long cannot be many. Arrays go whole.
     """
 
     def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
         super().__init__(unit, edge, cache_size)
         self._turn = 0
+        #: pieces that may be made at once, as of then
+        self._saved, self._saved_at = _SAVED, 0.0
 
     def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
         before = self._channels
@@ -38,38 +47,81 @@ class ShuffleRoute(Route):
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
     ) -> None:
-        self._channels[self._best(lineage, len(keys))].add(lineage, self._input, keys, values, ids, now)
+        channels, rows = self._channels, len(keys)
+        pieces = min(rows, len(channels))
+        if pieces > 1:
+            saved = min(_SAVED, self._saved + max(0.0, now - self._saved_at) * _PIECES)
+            pieces = min(pieces, 1 + int(saved))
+            self._saved, self._saved_at = saved - (pieces - 1), now
+        if pieces < 2:
+            channels[self._best(lineage, rows)].add(lineage, self._input, keys, values, ids, now)
+            return
+        at = 0
+        for channel, many in self._shares(lineage, rows, pieces):
+            part = slice(at, at + many)
+            channel.add(lineage, self._input, keys[part], values[part], None if ids is None else ids[part], now)
+            at += many
 
     def push_arrays(self, lineage: Lineage, batch: ArrayBatch, ids: Sequence[str] | None, now: float) -> None:
         self._send((self._best(lineage, len(batch.keys)),), lineage, batch, ids, now)
 
-    def _best(self, lineage: Lineage, rows: int) -> int:
+    def _waiting(self) -> tuple[list[tuple[int, int]], list[int]]:
+        """Return what waits in each channel, frames and rows, and the numbers of the channels, another one first each time."""
         channels = self._channels
         count = len(channels)
-        if count == 1:
-            return 0
         self._turn = turn = (self._turn + 1) % count
-        unprocessed = self.unprocessed
-        if unprocessed is None:
-            return min(range(turn, turn + count), key=lambda i: len(channels[i % count].queue)) % count
-        waiting = [(len(channel.queue), channel.unprocessed) for channel in channels]
-        best = min(range(turn, turn + count), key=lambda i: waiting[i % count]) % count
-        unprocessed.add(lineage.root, channels[best], rows)
+        if self.unprocessed is None:
+            waiting = [(len(channel.queue), 0) for channel in channels]
+        else:
+            waiting = [(len(channel.queue), channel.unprocessed) for channel in channels]
+        return waiting, [*range(turn, count), *range(turn)]
+
+    def _best(self, lineage: Lineage, rows: int) -> int:
+        if len(self._channels) == 1:
+            return 0
+        waiting, numbers = self._waiting()
+        best = min(numbers, key=waiting.__getitem__)
+        if self.unprocessed is not None:
+            self.unprocessed.add(lineage.root, self._channels[best], rows)
         return best
+
+    def _shares(self, lineage: Lineage, rows: int, pieces: int) -> list[tuple[OutChannel, int]]:
+        """Return channels, and how many of these rows each gets: such that as much waits in all of them, as far as that can be."""
+        waiting, numbers = self._waiting()
+        numbers.sort(key=waiting.__getitem__)
+        frames = waiting[numbers[0]][0]
+        chosen = [number for number in numbers[:pieces] if waiting[number][0] == frames]
+        total = rows + sum([waiting[number][1] for number in chosen])
+        while waiting[chosen[-1]][1] * len(chosen) > total:
+            total -= waiting[chosen.pop()][1]
+        level, more = divmod(total, len(chosen))
+        found = []
+        for i, number in enumerate(chosen):
+            if many := level + (i < more) - waiting[number][1]:
+                channel = self._channels[number]
+                found.append((channel, many))
+                if self.unprocessed is not None:
+                    self.unprocessed.add(lineage.root, channel, many)
+        return found
 
 
 class RowShuffleRoute(Route):
-    """`shuffle` where rows may have to go the same way again: each channel in turn gets `_TURN_ROWS` rows.
+    """`shuffle` where rows may have to go the same way again: each channel in turn gets so many rows.
 
-    Which rows those are follows from their order alone, not from how many come at once.
+    Which rows those are follows from their order alone, not from how many come at once. The first ones go one by one, so that few
+    that take long do not all go to one; later turns are longer, up to `_TURN_ROWS`.
     """
 
     def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
         super().__init__(unit, edge, cache_size)
-        self._turn = self._rows = 0
+        self._begin(0)
+
+    def _begin(self, turn: int) -> None:
+        #: whose turn it is, how many of its rows are to come, and how many rows there were
+        self._turn, self._left, self._rows = turn, 1, 0
 
     def restart(self, turn: int) -> None:
-        self._turn, self._rows = turn, 0
+        self._begin(turn)
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float
@@ -86,10 +138,13 @@ class RowShuffleRoute(Route):
 
     def _turns(self, rows: int) -> Iterator[tuple[int, slice]]:
         """Channels, and which of the next rows each gets."""
-        at = 0
+        at, count = 0, len(self._channels)
         while at < rows:
-            number, within = divmod(self._rows, _TURN_ROWS)
-            many = min(_TURN_ROWS - within, rows - at)
-            self._rows += many
-            yield (self._turn + number) % len(self._channels), slice(at, at + many)
+            many = min(self._left, rows - at)
+            yield self._turn % count, slice(at, at + many)
             at += many
+            self._rows += many
+            self._left -= many
+            if not self._left:
+                self._turn += 1
+                self._left = min(_TURN_ROWS, max(1, self._rows // (_TURN_PART * count)))

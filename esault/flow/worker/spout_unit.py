@@ -33,7 +33,6 @@ class SpoutSubUnit(SubUnit):
     ) -> None:
         super().__init__(build, plan, environment)
         self.handlers |= {Drain: [self._on_drain], ReleaseSlices: [self._on_release]}
-        self.roots.deals = bool(plan.edges) and all(edge.grouping.promises.anywhere for edge in plan.edges)
         self.reading = SpoutReader(plan, self.context, self.emitter, self.outputs.splits)
         #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
         self.source: int | str = build.source if self.reading.seekable and build.source else build.incarnation

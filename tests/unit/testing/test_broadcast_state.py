@@ -151,7 +151,7 @@ def test_another_parallelism_after_a_checkpoint_has_the_same(before, after, tmp_
     kept = []
     rows = rows_of(1, 200)
     local = LocalRuntime(topology(rows, 100), parallelism={"ruled": before}, settings=Settings(delivery="eo"))
-    while len(local.emitted("ruled")) < 60:
+    while len(local.emitted("ruled")) < 20:
         local.step() or local.wait()
     local.checkpoint()
     while not local.kept:

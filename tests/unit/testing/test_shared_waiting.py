@@ -126,3 +126,25 @@ def test_fewer_sub_units_finish_what_they_have():
     local.scale("call", 1)
     local.run_until_drained()
     assert sorted(done(local)) == list(range(CALLS))
+
+
+class Words(Bolt):
+    def process(self, key, value):
+        for number in range(value):
+            self.emit(key, number)
+
+
+class Busy(Bolt):
+    def process(self, key, value):
+        self.emit(self.context.sub_unit, value)
+
+
+def test_what_one_call_emits_is_divided_among_all_sub_units():
+    t = Topology("words")
+    words = t.spout("lines", Nothing()).bolt("words", Words, grouping=shuffle())
+    words.bolt("busy", Busy, grouping=shuffle(), parallelism=12)
+    local = LocalRuntime(t, spouts={"lines": [("line", 100)] * 6})
+    local.run_until_drained()
+    got = Counter(sub_unit for sub_unit, _ in local.emitted("busy"))
+    assert sum(got.values()) == 600 and len(got) == 12
+    assert max(got.values()) <= 60

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.flow.delivery.acks import Acks
-from esault.flow.delivery.root_size import FEWEST, FIRST, HELD, LONG, QUICK, SLOW, TRIED, WORK, RootSize
-from esault.flow.delivery.roots import Roots
-from esault.messages.settings import Settings
+from esault.flow.delivery.root_size import FIRST, HELD, LONG, QUICK, SLOW, TRIED, RootSize
 
 
 def test_roots_grow_while_each_is_quick_and_the_window_is_closed_nevertheless():
@@ -107,65 +101,10 @@ def test_roots_that_end_where_they_begin_grow_while_reading_and_processing_are_q
         assert size.rows == expected
 
 
-def dealt(sub_units, each, roots=200, size=None):
-    """The sizes of roots that sub-units take whole, `each` seconds a tuple; eight roots and 64 tuples for each are on their way."""
-    size = size or RootSize(1024, True)
-    size.dealt_to = sub_units
-    sizes = []
-    for _ in range(roots):
-        sizes.append(size.rows)
-        open_roots = max(8, math.ceil(64 * sub_units / size.rows))
-        pending = open_roots * size.rows
-        at_work = min(sub_units, open_roots)
-        size.processed(pending * each / at_work, size.rows, True, pending)
-    return sizes
-
-
-@pytest.mark.parametrize("sub_units", [1, 4, 8, 15, 40])
-def test_roots_that_are_dealt_whole_are_small_where_each_is_long_work(sub_units):
-    sizes = dealt(sub_units, 0.0011)
-    assert sizes[0] == FIRST and {*sizes[5:]} == {FEWEST}
-    assert math.ceil(64 * sub_units / FEWEST) >= 2 * sub_units  # then two for each are on their way
-
-
-@pytest.mark.parametrize("each", [1e-6, 1e-5, 5e-5, WORK / FIRST])
-@pytest.mark.parametrize("sub_units", [1, 4, 8])
-def test_they_are_as_large_as_the_first_ones_where_a_root_is_short_work(sub_units, each):
-    assert min(dealt(sub_units, each)) == FIRST
-
-
-def test_small_ones_grow_again_when_tuples_take_less():
-    size = RootSize(1024, True)
-    assert dealt(8, 0.002, size=size)[-1] == FEWEST
-    assert dealt(8, 0.0003, size=size)[-1] in (32, 64)
-    assert dealt(8, 0.00001, size=size)[-1] >= FIRST
-
-
-def test_small_ones_grow_again_where_roots_are_divided_from_now_on():
-    size = RootSize(1024, True)
-    dealt(4, 0.002, size=size)
-    sizes = []
-    size.dealt_to = 0.0
-    for _ in range(5):
-        sizes.append(size.rows)
-        size.processed(0.2, size.rows, True, 8 * size.rows)
-    assert sizes == [16, 32, 64, 128, 128]
-
-
-@pytest.mark.parametrize(("sub_units", "small"), [(1, False), (4, False), (5, True), (16, True)])
-def test_they_are_small_only_where_a_window_of_large_ones_would_leave_sub_units_idle(sub_units, small):
-    roots = Roots(1, Settings(max_pending=8), Acks(1, 1, None, None, None), lambda lineage, payload: None)
-    roots.deals = True
-    roots.widen(sub_units)
-    for _ in range(5):
-        roots.size.processed(0.2, roots.size.rows, True, 8 * roots.size.rows)
-    assert (roots.size.rows < FIRST) == small
-
-
-def test_roots_that_are_divided_are_never_small():
+def test_however_long_they_take_they_are_never_smaller_than_the_first_ones():
     size = RootSize(1024, True)
     for _ in range(20):
-        size.processed(10 * LONG, size.rows, True, 8 * size.rows)
+        size.processed(10 * LONG, size.rows, True)
         assert size.rows == FIRST
 
 
@@ -175,19 +114,10 @@ def test_without_acks_they_are_large_at_once():
 
 @given(
     st.integers(1, 5000),
-    st.lists(
-        st.tuples(
-            st.floats(0, 1) | st.just(0.015),
-            st.integers(0, 5000),
-            st.just(True) | st.booleans(),
-            st.integers(0, 50_000),
-        )
-    ),
-    st.sampled_from([0.0, 1.0, 3.5, 16.0]),
+    st.lists(st.tuples(st.floats(0, 1) | st.just(0.015), st.integers(0, 5000), st.just(True) | st.booleans())),
 )
-def test_the_setting_is_never_passed(most, processed, dealt_to):
+def test_the_setting_is_never_passed(most, processed):
     size = RootSize(most, True)
-    size.dealt_to = dealt_to
     for each in processed:
         size.processed(*each)
-        assert min(FEWEST if dealt_to else FIRST, most) <= size.rows <= most
+        assert min(FIRST, most) <= size.rows <= most

@@ -150,14 +150,6 @@ def test_where_several_are_fed_the_window_is_open_until_each_has_rows():
     assert bench.roots.credit
 
 
-@pytest.mark.parametrize(("deals", "share", "dealt"), [(False, 9.0, 0.0), (True, 9.0, 9.0), (True, 4.0, 0.0)])
-def test_roots_are_sized_for_all_only_where_each_goes_to_one_and_there_are_many(deals, share, dealt):
-    bench = Bench(window=8)
-    bench.roots.deals = deals
-    bench.roots.widen(share)
-    assert bench.roots.size.dealt_to == dealt
-
-
 def test_without_acks_all_is_committed_at_once_and_nothing_is_kept():
     bench = Bench(delivery="none")
     bench.open("a", "b")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import esault
-from esault import Grouping, broadcast, by_key, partial_key, shuffle
+from esault import Grouping, broadcast, by_key, partial_key
 from esault.errors import PayloadError
 from esault.flow.channel import array_batch
 from esault.flow.channel.array_batch import ArrayBatch
@@ -125,7 +125,7 @@ def test_all_goes_well_where_there_is_no_numpy(keys):
         assert as_arrays(by_key(), 3, keys, values, None)[0] == want
 
 
-@pytest.mark.parametrize("grouping", [ByParity(), broadcast(), shuffle()])
+@pytest.mark.parametrize("grouping", [ByParity(), broadcast()])
 @pytest.mark.parametrize(
     "keys", [np.arange(9), pa.array(list("abcdefghi")), list(range(9))], ids=["numpy", "arrow", "list"]
 )
