@@ -65,6 +65,8 @@ def in_background(work: Callable[[], T]) -> Future[T]:
     future: Future[T] = Future()
 
     def run() -> None:
+        if not future.set_running_or_notify_cancel():  # from here on it cannot be cancelled, and takes a result
+            return
         try:
             found = work()
         except BaseException as error:

@@ -161,3 +161,18 @@ def test_a_forked_process_has_threads_of_its_own(idle):
     if not child:
         os._exit(in_background(lambda: 3).result(60))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+
+
+def test_work_that_is_under_way_cannot_be_cancelled_and_gives_its_result():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        assert go_on.wait(60)
+        return 7
+
+    future = in_background(work)
+    assert begun.wait(60)
+    assert not future.cancel()
+    go_on.set()
+    assert future.result(60) == 7
