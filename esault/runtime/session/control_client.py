@@ -6,7 +6,8 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +112,25 @@ def running() -> list[Running]:
     return sorted(found, key=lambda r: r.run)
 
 
-def choose(name: str | None) -> Running:
+def _found(name: str | None, wait: Callable[[float], object], now: Callable[[], float]) -> list[Running]:
+    """Return those that answer. Where none of them is meant, one that is starting is waited for: on a busy machine it takes seconds."""
+    until = now() + PATIENCE
+    while True:
+        found = running()
+        silent = len(living_run_dirs()) > len(found)
+        if not silent or now() >= until or any(name is None or each.is_called(name) for each in found):
+            return found
+        wait(0.05)
+
+
+def choose(
+    name: str | None, wait: Callable[[float], object] = time.sleep, now: Callable[[], float] = time.monotonic
+) -> Running:
     """The one that is meant. Raises UsageError with one clear line."""
     if name is not None and is_address(name):
         there = RemoteRun(name)
         return Running(there, next(ask(there, {"do": "status"}), {}))
-    found = running()
+    found = _found(name, wait, now)
     if not found:
         raise UsageError("no topology is running (of this user, on this machine); start one with `esault run`")
     chosen = [r for r in found if name is None or r.is_called(name)]
