@@ -7,6 +7,7 @@ import inspect
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from esault.control.replication.replicas import check_settings
@@ -121,7 +122,8 @@ def _run_local(
             try:
                 if not local.step():
                     local.wait()
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as interrupt:
+                view.notice(_why_interrupted(interrupt, by_signal=signals > 1))
                 local.stop_at_once()
                 break
             if signals > told:
@@ -159,6 +161,14 @@ def _run_local(
     if local.driver.failure is not None:
         raise TopologyFailed(local.driver.failure, report) from read_cause(local.driver.cause)
     return replace(report, collected=local.collected(), landed=places(plan.sinks))
+
+
+def _why_interrupted(interrupt: KeyboardInterrupt, by_signal: bool) -> str:
+    lost = "stopped at once: what was in flight is not processed"
+    if by_signal:
+        return lost
+    *_, last = extract_tb(interrupt.__traceback__)
+    return f"{lost}; KeyboardInterrupt was raised in {last.name}, {last.filename}:{last.lineno}"
 
 
 def _show_notices(local: LocalRuntime, view: View) -> None:
