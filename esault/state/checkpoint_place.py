@@ -54,6 +54,11 @@ def savepoint_place(text: str, state_dir: Place) -> Place:
 
     Raises UsageError.
     """
+    if not text.strip():
+        known = ", ".join(Savepoints(state_dir).names()) or "none"
+        raise UsageError(
+            f"--from-savepoint is empty: say the name of a savepoint, or its folder; in {state_dir} there are: {known}"
+        )
     if "/" in text or Path(text).is_dir():
         return checkpoint_place(text)
     if is_whole(state_dir / SAVEPOINTS / text):
@@ -62,9 +67,9 @@ def savepoint_place(text: str, state_dir: Place) -> Place:
     found = [
         path
         for folder in dict.fromkeys((*near, default_dir(".")))
-        for path in (sorted(folder.glob(f"*/{SAVEPOINTS}/{text}")) if text not in ("", ".", "..") else ())
+        for path in (sorted(folder.glob(f"*/{SAVEPOINTS}/{text}")) if text not in (".", "..") else ())
     ]
-    beside: list[Place] = list({path.resolve(): path for path in reversed(found)}.values())
+    beside: list[Place] = sorted({path.resolve(): path for path in reversed(found)}.values(), key=str)
     if len(beside) == 1:
         return beside[0]
     if beside:

@@ -78,6 +78,15 @@ class Sink:
     `commit` is open rows of the next epoch are written.
     """
 
+    def __class_getitem__(cls, types: Any) -> Any:
+        above = getattr(super(), "__class_getitem__", None)
+        if above is not None:  # a sink that is generic by itself
+            return above(types)
+        raise TypeError(
+            f"{cls.__name__} takes no types in brackets, as Spout[K, V] and Bolt[...] do: write `class Mine({cls.__name__})`, and say the "
+            "types of rows where `write(self, rows)` reads them"
+        )
+
     #: True asks for `Row.id`, which costs every unit before this sink some work per tuple
     wants_id: ClassVar[bool] = False
 

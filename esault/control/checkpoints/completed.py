@@ -174,9 +174,9 @@ def without_takers(completed: CompletedCheckpoint, plan: Plan) -> tuple[Complete
         keys, rows = (sum(piece.keys for piece in pieces) for pieces in (sum(unit.chains, ()), unit.in_flight))
         lost = [f"{counted(keys, 'key')} written" if keys else "", f"{rows:,} parts of rows in flight" if rows else ""]
         lost.append("the positions of its source" if unit.positions or unit.splits else "")
-        told.append(
-            f"unit {name!r} of checkpoint {completed.number} has no taker: dropped are {', '.join(filter(None, lost))}"
-        )
+        what = ", ".join(filter(None, lost))
+        dropped = f"dropped are {what}" if what else "it had no state, so nothing is dropped"
+        told.append(f"unit {name!r} of checkpoint {completed.number} has no taker: {dropped}")
     return replace(completed, units=units), told
 
 

@@ -65,10 +65,18 @@ def test_a_name_alone_is_of_this_state_directory_or_of_the_only_one_beside_it(ho
     assert savepoint_place("second", words) == Path(".esault/other/savepoints/second")
     assert savepoint_place("second", Path("state")) == Path(".esault/other/savepoints/second")
     (home / ".esault/third/savepoints/second").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"several have that name: .*third.*other.*say which, by its path"):
+    with pytest.raises(UsageError, match=r"several have that name: .*other.*third.*say which, by its path"):
         savepoint_place("second", words)
     (home / ".esault/words/savepoints/second").mkdir()
     assert savepoint_place("second", words) == words / "savepoints/second"
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_name_is_said_to_be_empty(text):
+    with pytest.raises(
+        UsageError, match=r"--from-savepoint is empty: say the name .* in .esault/words there are: first"
+    ):
+        savepoint_place(text, Path(".esault/words"))
 
 
 def test_in_an_object_store_the_manifest_is_what_makes_a_savepoint(request):

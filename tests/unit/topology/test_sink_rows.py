@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -55,3 +55,19 @@ class TestMadeRows:
     def test_they_hold_no_attributes_beside_their_fields(self):
         with pytest.raises(AttributeError):
             made()[0].other = 1  # type: ignore[attr-defined]
+
+
+def test_types_in_brackets_are_refused_with_what_to_write():
+    with pytest.raises(TypeError, match=r"Sink takes no types in brackets.*write `class Mine\(Sink\)`"):
+        Sink[str, int]
+    with pytest.raises(TypeError, match=r"write `class Mine\(Kept\)`"):
+        Kept[str]
+
+
+def test_a_sink_may_be_generic_by_itself():
+    kind = TypeVar("kind")
+
+    class Own(Sink, Generic[kind]):
+        """Has types of its own."""
+
+    assert Own[int].__origin__ is Own

@@ -152,6 +152,12 @@ def test_what_is_dropped_is_counted():
     assert told == ["unit 'gone' of checkpoint 7 has no taker: dropped are the positions of its source"]
 
 
+def test_of_a_unit_without_state_it_is_said_that_nothing_is_dropped():
+    left, told = without_takers(checkpoint(it=bolt()), plan(it={"kind": "spout"}))
+    assert told == ["unit 'it' of checkpoint 7 has no taker: it had no state, so nothing is dropped"]
+    assert left.units == {}
+
+
 def test_a_topology_of_another_name_goes_on_only_where_the_checkpoint_was_chosen_by_hand():
     kept = checkpoint(topology="was", count=bolt())
     with pytest.raises(UsageError, match=r"one of topology 'was', and this is 't'.*begin anew with --restart"):
