@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 
 import pytest
 
@@ -70,4 +70,4 @@ def test_a_sink_may_be_generic_by_itself():
     class Own(Sink, Generic[kind]):
         """Has types of its own."""
 
-    assert Own[int].__origin__ is Own
+    assert get_origin(Own[int]) is Own
