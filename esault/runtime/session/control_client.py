@@ -14,6 +14,7 @@ from typing import Any
 from esault.errors import UsageError
 from esault.runtime.process.run_dir import living_run_dirs
 from esault.runtime.session.control_socket import NAME
+from esault.runtime.session.detached import any_begins
 from esault.value_class import value_class
 
 __all__ = ["Running", "ask", "choose", "is_address", "running"]
@@ -117,7 +118,7 @@ def _found(name: str | None, wait: Callable[[float], object], now: Callable[[], 
     until = now() + PATIENCE
     while True:
         found = running()
-        silent = len(living_run_dirs()) > len(found)
+        silent = len(living_run_dirs()) > len(found) or any_begins()
         if not silent or now() >= until or any(name is None or each.is_called(name) for each in found):
             return found
         wait(0.05)

@@ -20,7 +20,7 @@ from typing import Any
 from esault.errors import UsageError
 from esault.runtime.process.owner import Owner
 
-__all__ = ["KEEP", "LOG", "OUTPUT", "DetachedRun", "begin", "detached_runs", "folder_of_this_run"]
+__all__ = ["KEEP", "LOG", "OUTPUT", "DetachedRun", "any_begins", "begin", "detached_runs", "folder_of_this_run"]
 
 #: name of the variable by which the process of a detached run knows its folder
 VARIABLE = "_ESAULT_DETACHED"
@@ -79,6 +79,14 @@ def detached_runs() -> list[DetachedRun]:
     """Return all of this user, in the order of their start."""
     parent = runs_folder()
     return [DetachedRun(path) for path in sorted(parent.iterdir())] if parent.is_dir() else []
+
+
+def any_begins() -> bool:
+    """Return whether one is under way of which no tuple flows yet: its process is there, or still that of the command which begins it."""
+    return any(
+        each.state == "starting" and (each.alive or Path("/proc", each.folder.name.rpartition("-")[2]).exists())
+        for each in detached_runs()
+    )
 
 
 def folder_of_this_run() -> DetachedRun | None:

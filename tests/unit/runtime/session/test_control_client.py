@@ -26,6 +26,7 @@ class Clock:
 def clock(monkeypatch):
     """A clock, beside a run whose folder is there from the start."""
     monkeypatch.setattr(control_client, "living_run_dirs", lambda: ["its folder"])
+    monkeypatch.setattr(control_client, "any_begins", lambda: False)
     return Clock()
 
 
