@@ -85,6 +85,7 @@ class Consumer:
         self._wake = asyncio.Event()
         self._hungry = False
         self._task: asyncio.Task[Any] | None = None
+        self._stopped = False
         self._waits = Waits()
         client.submit(self._follow())
 
@@ -117,6 +118,9 @@ class Consumer:
 
     async def stop(self) -> None:
         """End it; in the loop."""
+        # Up to Python 3.11 `wait_for` forgets that it was cancelled where what it waits for comes in the same turn.
+        self._stopped = True
+        self._break(_Lost())
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=2.0)
@@ -124,7 +128,7 @@ class Consumer:
     async def _follow(self) -> None:
         self._task = asyncio.current_task()
         missing = 0
-        while True:
+        while not self._stopped:
             try:
                 await self._consume()
             except _Lost:
