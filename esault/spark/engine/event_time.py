@@ -150,11 +150,11 @@ class Words:
     def hear(self, name: str, value: float | None, now: float) -> None:
         """A word."""
         before = self._said.get(name, (BEGINNING, 0.0))[0]
+        if value is not None and self.furthest < value < END_OF_TIME:  # also one behind that of its end
+            self.furthest = value
         if value is not None and before is not None:
             value = max(value, before)
         self._said[name] = (value, now)
-        if value is not None and self.furthest < value < END_OF_TIME:
-            self.furthest = value
 
     def settle(self, now: float) -> bool:
         """All words of a batch have come; whether the watermark has grown."""
@@ -177,6 +177,7 @@ class Words:
     def merge(self, states: list[Any]) -> None:
         """Begin where those stood that had this task's keys, and by their names the ways from tasks that now are of another number."""
         self.current = min((current for current, *_ in states), default=BEGINNING)
+        self.furthest = max((_furthest(state) for state in states), default=BEGINNING)
         by_edge: dict[str, list[tuple[float | None, float]]] = {}
         for _, said, *_ in states:
             for name, word in dict(said).items():
@@ -189,15 +190,23 @@ class Words:
 
     def state(self) -> Any:
         """As a plain value."""
-        return self.current, self._said, tuple(self._out)
+        return self.current, self._said, tuple(self._out), self.furthest
 
     def restore(self, state: Any) -> None:
-        """The reverse, also of a state that does not say which ways are left out."""
-        self.current, said, *out = state
-        self._said = dict(said)
-        known = [value for value, _ in self._said.values() if value is not None and value < END_OF_TIME]
-        self.furthest = max(known, default=self.furthest)
-        self._out = set(*out)
+        """The reverse, also of a state that does not say which ways are left out, or how far time had come."""
+        self.current, said, *more = state
+        self._said, self._out = dict(said), set(*more[:1])
+        self.furthest = _furthest(state)
+
+
+def _furthest(state: Any) -> float:
+    """Return how far time had come by a state; of one that does not say so, on the ways that have not ended."""
+    _, said, *more = state
+    if len(more) > 1:
+        return float(more[1])
+    return max(
+        (value for value, _ in dict(said).values() if value is not None and value < END_OF_TIME), default=BEGINNING
+    )
 
 
 def words_of(plan: Plan, layout: Layout, unit: UnitPlan) -> Words | None:

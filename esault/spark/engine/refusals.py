@@ -54,6 +54,12 @@ def _why_not_whole(unit: UnitPlan) -> str:
             "does not say that each of its splits has an end, and Spark reads one after the other; write bounded = True in its class where "
             "each has, or run it on actors"
         )
+    if not own and isinstance(source, SplitSource) and not source.bounded:
+        return (
+            "reads a server, and Spark reads a range of rows once more to process it: what the server has let go of by then, and where "
+            'until="end" would lie when it is asked anew, cannot be had again; run it on actors, or land its rows in a table or in files '
+            "there, and read these on Spark"
+        )
     if not (isinstance(source, SplitSource) and source.bounded):
         return (
             "is read in splits, whose rows come in no fixed order, and Spark reads a range of rows once more to process it; "

@@ -7,6 +7,7 @@ import time
 from typing import Any
 from zlib import crc32
 
+from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
 from esault.payload.codec import Codec
 from esault.spark.engine.async_runner import AsyncRunner
 from esault.spark.engine.dead_letters import DeadLetterBox
@@ -94,9 +95,10 @@ class Runners:
             if name in self._members:
                 self._members[name].settle()
 
-    def say(self, root: str, own: Any, between: bool = False) -> None:
+    def say(self, root: str, own: Any, between: bool = False, furthest: float = BEGINNING) -> None:
         """Tell tasks behind the units here how far time has come; `own`: the watermark of a task, None for idle.
 
+        `furthest`: where that was before time was over: who hears that it is is told so first, since what is done at the end follows from it.
         `between`: more rows of this batch follow. Then nothing is said of ways on which rows are held until it ends.
         """
         layout, told = self.job.layout, dict[str, list[Any]]()
@@ -118,6 +120,8 @@ class Runners:
                     told.setdefault(target, []).append(word)
                     continue
                 groups = [layout.groups[target, task] for task in range(layout.tasks[target])]
+                if word == END_OF_TIME and furthest > BEGINNING:
+                    self.outbox.say(groups, way(root, name, number), furthest, between)
                 self.outbox.say(groups, way(root, name, number), word, between)
 
     def counts(self) -> dict[str, Any]:

@@ -200,8 +200,7 @@ class Task:
         elif kind == END and not self._ended:
             self._ended = True
             self._dirty = None
-            if self.operator.timer_service is not None and self._words is not None:
-                self.operator.timer_service.furthest = self._words.furthest
+            self._know_the_furthest()
             self.runner.each(lambda operator: operator.finishing(), self.runners.now)
             self.runners.settle()
             self.runners.close()
@@ -214,13 +213,18 @@ class Task:
         grown = words.settle(self.runners.now)
         closing = operator if isinstance(operator, WindowOperator) else operator.timer_service
         if closing is not None:
+            self._know_the_furthest()  # time may be over by these words
             if grown:
                 self._dirty_too(None)  # where the watermark stands
                 self.runner.each(lambda _: closing.advance(words.current), words.current)
             while self._closed_some(closing):
                 yield from self.runners.outbox.pop_sealed()
         if not between:
-            self.runners.say(self._name, None if words.idle else words.current)
+            self.runners.say(self._name, None if words.idle else words.current, furthest=words.furthest)
+
+    def _know_the_furthest(self) -> None:
+        if self.operator.timer_service is not None and self._words is not None:
+            self.operator.timer_service.furthest = self._words.furthest
 
     def _closed_some(self, closing: WindowOperator | TimerService) -> bool:
         """Close some of what is due, and send what all of it comes to; whether there may be more."""

@@ -828,3 +828,27 @@ def files(kind: str, folder: str) -> Topology:
     t = Topology("files")
     t.spout("rows", sources[kind](), parallelism=2).bolt("seen", Rows, grouping=by_key()).sink("seen", Collect())
     return t
+
+
+class Rounds(Bolt):
+    """Goes on by itself: a timer every five seconds."""
+
+    def process(self, key, value):
+        self.timer("round", value["at"] + 5)
+
+    def on_timer(self, name, at):
+        self.emit(self.key, {"at": at})
+        self.timer("round", at + 5)
+
+
+def rounds(long_first: bool = False) -> Topology:
+    """Two spouts, of which one has come far when it ends and the other has not; and what follows, a level further."""
+    short = [("a", {"at": 0, "n": 0}), *[("b", {"at": 21, "n": n}) for n in range(6)]]
+    long = [("c", {"at": 3, "n": 0}), ("d", {"at": 100, "n": 1})]
+    t = Topology("rounds")
+    rows = (long, short) if long_first else (short, long)
+    spouts = [t.spout(name, Items(each), time=lambda v: v["at"]) for name, each in zip(("first", "second"), rows)]
+    found = t.bolt("rounds", Rounds, dict.fromkeys(spouts, by_key()))
+    found.sink("out", Collect())
+    found.bolt("behind", Rounds, by_key()).sink("later", Collect())
+    return t

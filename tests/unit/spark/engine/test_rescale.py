@@ -95,6 +95,7 @@ def test_watermarks_begin_with_the_slowest_and_ways_from_other_tasks_with_theirs
         ]
     )
     assert words.current == 5.0
-    _, said, _ = words.state()
+    _, said, _, furthest = words.state()
+    assert furthest == 9.0
     assert said == {"lines/0>lines.0": (9.0, 2.0), "a/0>a.1": (7.0, 3.0), "a/1>a.1": (7.0, 3.0)}
     assert not words.settle(10.0)  # b has said nothing yet: all wait for it

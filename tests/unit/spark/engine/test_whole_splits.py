@@ -254,7 +254,7 @@ class Shelf(SplitSource):
         (DeadLetters("dead.jsonl"), "DeadLetters marks what was sent again"),
         (
             KafkaSource("topic", "localhost:9092", until="end"),
-            "KafkaSource is read in splits, whose rows come in no fixed order",
+            'KafkaSource reads a server, .* where until="end" would lie .* run it on actors, or land its rows in a table',
         ),
     ],
 )
