@@ -13,11 +13,9 @@ The result is written after each kind of work. With --only the others stay as an
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from bench.kit.arguments import names_among, parse
@@ -25,7 +23,7 @@ from bench.kit.machine import facts
 from bench.kit.measure import Run, in_turns, ratio, summary
 from bench.kit.result import work_before, write_with
 from bench.real.plot import draw
-from bench.real.run import ESAULT, PLAIN, Work, is_ours
+from bench.real.run import ESAULT, PLAIN, Work, is_ours, made
 from bench.real.workloads import SEED, WORKLOADS
 
 __all__ = ["main"]
@@ -177,13 +175,8 @@ def main() -> None:
     machine = facts()
     found = work_before(arguments.out, runs, share)
     for name in arguments.only:
-        workload = WORKLOADS[name]
-        with tempfile.TemporaryDirectory(prefix="esault-real-") as folder:
-            data = Path(folder, "input")
-            data.mkdir()
-            count = 0 if workload.missing() else workload.make(data, share)
-            print(f"{name}: {workload.title}, {count:,} {workload.unit}", flush=True)
-            found[name] = {**_measured(Work(workload, data, count, share), runs), "machine": machine}
+        with made(WORKLOADS[name], share) as work:
+            found[name] = {**_measured(work, runs), "machine": machine}
         _write(arguments.out, found, name, runs, share)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.kit.measure import Run, missing
 from bench.real.workloads import Pairs, Workload, difference
 
-__all__ = ["ESAULT", "PLAIN", "DifferenceError", "Work", "is_ours"]
+__all__ = ["ESAULT", "PLAIN", "DifferenceError", "Work", "is_ours", "made"]
 
 ROOT = Path(__file__).parents[2]
 ESAULT, PLAIN = "esault", "plain loop"
@@ -37,6 +37,17 @@ def _setting(engine: str) -> list[str]:
 
 class DifferenceError(RuntimeError):
     """An engine that puts out other rows than the plain loop."""
+
+
+@contextlib.contextmanager
+def made(workload: Workload, share: float) -> Iterator[Work]:
+    """Yield the work with its data, which are there for as long; none are made where it cannot run."""
+    with tempfile.TemporaryDirectory(prefix="esault-real-") as folder:
+        data = Path(folder, "input")
+        data.mkdir()
+        count = 0 if workload.missing() else workload.make(data, share)
+        print(f"{workload.name}: {workload.title}, {count:,} {workload.unit}", flush=True)
+        yield Work(workload, data, count, share)
 
 
 @dataclass(frozen=True)

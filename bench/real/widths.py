@@ -15,18 +15,16 @@ import argparse
 import contextlib
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
 from bench.kit.measure import Run, in_turns, ratio, spread, summary
 from bench.kit.result import save, work_before
-from bench.real.run import ESAULT, Work
+from bench.real.run import ESAULT, Work, made
 from bench.real.workloads import SEED, WORKLOADS
 
 __all__ = ["main"]
@@ -154,13 +152,8 @@ def main() -> None:
     machine = facts()
     found = work_before(arguments.out, runs, share)
     for name in arguments.only:
-        workload = WORKLOADS[name]
-        with tempfile.TemporaryDirectory(prefix="esault-widths-") as folder:
-            data = Path(folder, "input")
-            data.mkdir()
-            count = 0 if workload.missing() else workload.make(data, share)
-            print(f"{name}: {workload.title}, {count:,} {workload.unit}", flush=True)
-            found[name] = {**_measured(Work(workload, data, count, share), runs, arguments.loops), "machine": machine}
+        with made(WORKLOADS[name], share) as work:
+            found[name] = {**_measured(work, runs, arguments.loops), "machine": machine}
         found = {name: found[name] for name in WIDTHS if name in found}
         result = {"bench": "widths", "seed": SEED, "runs": runs, "share": share, "work": found}
         save(arguments.out, result, list(chain.from_iterable(lines(each, its) for each, its in found.items())))

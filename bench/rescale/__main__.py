@@ -268,6 +268,7 @@ def main() -> None:
             most[name][keys] = statistics.median(_most(module, keys, 2 * scale) for _ in range(_runs(keys, runs)))
             print(f"{name.partition(',')[0]}, {keys:,} keys: bears {most[name][keys]:,.0f} tuples/s", flush=True)
     results: list[dict[str, Any]] = []
+    lines: list[str] = []
     for case in cases:
         bears = {name: most[PEER if name == PEER else LIVE][case.keys] for name in (LIVE, RESTART, *list(modules)[1:])}
         rates = {name: case.share * rate for name, rate in bears.items()}
@@ -314,8 +315,8 @@ def main() -> None:
             "bears": {name.partition(",")[0]: rates for name, rates in most.items()},
             "cases": results,
         }
-        lines = [line for r, c in zip(results, cases) for line in _lines(c, r["tuples_per_second"], r["engines"])]
-        new = lines[-len(_lines(case, rates, results[-1]["engines"])) :]
+        new = _lines(case, results[-1]["tuples_per_second"], results[-1]["engines"])
+        lines += new
         write_with(arguments.out, result, [*lines, *([peer] if peer else [])], lambda path: draw(path, results), new)
 
 

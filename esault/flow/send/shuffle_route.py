@@ -17,8 +17,8 @@ __all__ = ["RowShuffleRoute", "ShuffleRoute"]
 #: pieces that pushes are divided into a second, besides one for each push, and how many of them may come at once: a batch more costs
 #: two processes some 50 us, so that this is a twentieth of a processor
 _PIECES, _SAVED = 1000.0, 256.0
-#: rows that go to one sub-unit before the next one's turn, where they are counted: as many at most, and of those so far this part
-_TURN_ROWS, _TURN_PART = 256, 4
+#: of turns by rows: the rows of the longest, and the turns that each sub-unit has while the rows so far double
+_TURN_ROWS, _TURNS = 256, 4
 
 
 class ShuffleRoute(Route):
@@ -27,9 +27,9 @@ class ShuffleRoute(Route):
     What waits are frames that a socket does not take, and where acks tell of them, rows that are not processed: a slow
     sub-unit has read what it has not processed.
 
-    Rows that come at once are divided, so that no sub-unit has all of them to do while others idle: lines of a hundred words each
-    of which takes 0.1 s came from one call, and went to one of twelve. Where many rows come, most go whole: how long a row takes
-    is not known here, but those that take long cannot be many. Arrays go whole.
+    Rows that come at once are divided, so that no sub-unit has all of them to do while others idle. How long a row takes is not known
+    here. So the pieces a second have a limit: where many rows come, most pushes go whole, and rows that take long cannot be many.
+    Arrays go whole.
     """
 
     def __init__(self, unit: str, edge: Edge, cache_size: int) -> None:
@@ -147,4 +147,4 @@ class RowShuffleRoute(Route):
             self._left -= many
             if not self._left:
                 self._turn += 1
-                self._left = min(_TURN_ROWS, max(1, self._rows // (_TURN_PART * count)))
+                self._left = min(_TURN_ROWS, max(1, self._rows // (_TURNS * count)))

@@ -37,11 +37,13 @@ def check_plan(
             raise UsageError(
                 f"unit {name!r} cannot have parallelism {n}: it may have 1 to {most or 'the number of slots'}"
             )
-    needed = sum(width(u, parallelism) for u in plan.units.values())
+    widths = {u.name: width(u, parallelism) for u in plan.units.values()}
+    needed = sum(widths.values())
     check_budget(plan, budget or Budget(), needed, prices)
     if needed > slots:
         raise UsageError(
-            f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less"
+            f"{plan.name} needs {needed} slots to start and there are {slots}; {remedy or f'say --slots {needed}'}, or start with less "
+            f"(--parallelism) than {', '.join(f'{name} {many}' for name, many in widths.items() if many)}"
         )
     for unit in plan.units.values():
         if unit.spout is not None:

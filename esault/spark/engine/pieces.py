@@ -76,7 +76,7 @@ class Restored:
         names = names_of(keys)
         self._states.update(zip(names, zip(repeat(attributes), *columns)))
         if used is not None:
-            used.update(zip(names, times))
+            used.update(zip(names, times or repeat(0.0)))  # `expire_after` may be newer than the piece
         return len(keys)
 
     def _packed(self, found: Any) -> bytes | None:

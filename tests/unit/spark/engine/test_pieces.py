@@ -65,3 +65,10 @@ def test_keys_that_python_takes_for_one_stay_two() -> None:
     keys: list[Any] = [1, True, 0, False]
     restored.add(pack_columns(CODEC, keys, ("n",), [[1, 2, 3, 4]], None), None)
     assert [restored.get(canonical(key)) for key in keys] == [CODEC.pack_value({"n": n}) for n in (1, 2, 3, 4)]
+
+
+def test_keys_of_a_piece_that_is_older_than_expire_after_were_used_at_no_known_time() -> None:
+    for piece in (one_by_one(STATES), in_columns(STATES)):
+        used: dict[Any, float] = {}
+        Restored(CODEC).add(piece, used)
+        assert used == dict.fromkeys(STATES, 0.0)
