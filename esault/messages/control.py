@@ -95,6 +95,8 @@ class Build:
     checkpoint: int | None = None
     #: the checkpoint that all go back to, 0: the beginning; None: nothing was undone
     back_to: int | None = None
+    #: the run that this one goes on with, and from which checkpoint, 0: from its beginning; None: it began anew
+    continues: tuple[str, int] | None = None
     #: it is one more, for a change: others process its keys until it is built
     joins: bool = False
 

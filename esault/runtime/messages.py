@@ -112,6 +112,8 @@ class RunSpec:
     from_savepoint: bool = False
     #: identity of the state folder; empty: there is none
     lineage: str = ""
+    #: the run that this one goes on with, and from which of its checkpoints; None: it begins anew
+    continues: tuple[str, int] | None = None
     #: where these processes are, in a run on several hosts
     host_context: HostContext | None = None
     #: the hosts of the run, for the driver of a run on several

@@ -12,6 +12,7 @@ from pathlib import Path
 from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint
 from esault.object_store.object_path import ObjectPath
+from esault.state.last_run import BEGUN, LastRun, continued, last_run, note_run
 from esault.state.outputs import check_same_units, note_outputs
 from esault.state.place import Place
 from esault.state.savepoints import SAVEPOINTS
@@ -23,8 +24,6 @@ __all__ = ["RunState", "check_tables"]
 
 #: seconds that the processes of a run that was killed get to be gone
 LET_GO_WITHIN = 3.0
-#: in the state directory: a run has begun here, and its sinks with it
-BEGUN = "begun"
 
 
 def check_tables(plan: Plan, path: Place) -> None:
@@ -74,6 +73,8 @@ class RunState:
         self._spooled = False
         #: identity of the state directory, known once the run begins
         self.lineage = ""
+        #: the run that this one goes on with, and from which of its checkpoints, 0: from its beginning; None: it begins anew
+        self.continues: tuple[str, int] | None = None
         #: where the savepoint lies that the run begins with, and its number here
         self._source: Place | None = None
         self._number = 0
@@ -99,9 +100,11 @@ class RunState:
         if not self._dir.manifests():
             if not self._dir.spooled:
                 if resume:
+                    self.continues = continued(last_run(path), None)
                     notice(f"no checkpoint in {path} yet: the run begins from the start")
             elif resume:
                 notice(f"no checkpoint in {path} yet: the run begins from the start, with what its spouts have read")
+                self.continues = continued(last_run(path), None)
                 self._spooled = True
             else:
                 raise UsageError(
@@ -127,6 +130,7 @@ class RunState:
             )
         if not amiss:
             notice(f"going on from checkpoint {kept.number} in {path}, {when}")
+        self.continues = continued(last_run(path), (kept.run, kept.number))
         self.kept = replace(kept, repeats=kept.repeats or bool(amiss))
 
     @property
@@ -178,6 +182,7 @@ class RunState:
         if later > found.number:
             notice(f"checkpoint {later} came after it: rows that sinks committed since come once more")
         self._source = source
+        self.continues = continued(last_run(self.path) if same else None, (found.run, found.number))
         self.kept = replace(found, next_incarnation=incarnation)
 
     @property
@@ -190,8 +195,10 @@ class RunState:
         """The folder, where it lies now."""
         return self._dir.path
 
-    def begin(self, plan: Plan | None = None) -> None:
+    def begin(self, plan: Plan | None = None, run: str = "") -> None:
         """The run begins: what it does not go on from goes, and what is left has the names of today. `plan` says what its sinks write.
+
+        `run`: its identity, which stays here for the run that goes on with it.
 
         Raises CheckpointError, UsageError.
         """
@@ -206,7 +213,7 @@ class RunState:
             self._dir.tidy()
         if plan is not None:
             note_outputs(plan, self.path)
-        (self.path / BEGUN).touch()
+        note_run(self.path, LastRun(run, self.continues) if run else None)
 
     @property
     def last_number(self) -> int:

@@ -2,6 +2,8 @@
 
 A checkpoint is complete when its manifest has its name. What no manifest that is kept speaks of is removed. In an object store the names of
 manifests are given by `fence`, in place of a lock.
+
+It is one module of over 300 lines: what lies in the folder, and in which order it comes and goes, is told in one place.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from esault.messages.checkpoint import CompletedCheckpoint, Piece
 from esault.object_store.object_path import ObjectPath
 from esault.state import manifest
 from esault.state.fence import Fence
+from esault.state.last_run import forget_run
 from esault.state.piece_file import check_piece
 from esault.state.place import Place, link, put, remove_tree
 from esault.state.savepoints import Savepoints, copy_spool, manifest_name
@@ -182,6 +185,7 @@ class StateDir:
 
     def clear(self) -> None:
         """Begin anew: nothing of earlier runs stays. Raises CheckpointError."""
+        forget_run(self.path)
         self._remove([*self.manifests(), self.path / ENDED, self.path / SPOOL, self.path / SPARK])
         self._remove([path for path in self.path.iterdir() if _PIECE.fullmatch(path.name) or _part(path)])
 
@@ -190,6 +194,7 @@ class StateDir:
 
         Return it with the names that its files have here. Raises CheckpointError.
         """
+        forget_run(self.path)
         names = iter(range(len(list(_pieces(kept)))))
         try:
             units = {

@@ -93,10 +93,11 @@ class LocalRuntime:
         kept: CompletedCheckpoint | None = None,
         last_number: int = 0,
         lineage: str = "",
+        continues: tuple[str, int] | None = None,
         from_savepoint: bool = False,
     ) -> None:
         """`state_dir`: where checkpoints are kept, which the caller has locked (in memory by default); `kept`: the one to go on
-        from; `last_number`: after which new ones are numbered; `lineage`: identity of `state_dir`; `from_savepoint`: `kept` was one. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
+        from; `last_number`: after which new ones are numbered; `lineage`: identity of `state_dir`; `continues`: the run that this one goes on with, and from which of its checkpoints; `from_savepoint`: `kept` was one. `policies` scales units by themselves, by name (`{"count": "probe"}`); without it nothing does.
 
         `real=True` is for `--engine local`: the real sinks and files of dead letters, and the real clock unless a `clock` is given. Raises
         TopologyError, UsageError.
@@ -145,6 +146,7 @@ class LocalRuntime:
             find=None if kept_in is None else kept_in.newest,
             last_number=last_number,
             lineage=self._lineage,
+            continues=continues,
         )
         self._prober = LocalProber(self._wire, probes, self.driver.epoch) if policies else None
         self._tick_every = min(0.25, self.driver.scaling.shortest_period or 0.25)

@@ -78,15 +78,17 @@ class Driver:
         ask: Ask | None = None,
         resources: Resources | None = None,
         lineage: str = "",
+        continues: tuple[str, int] | None = None,
     ) -> None:
         """`policies`: what scales units by themselves, by name; `probes`: where answers to probes go.
 
         `completed`: the checkpoint to go on from; `keep` makes one durable, and raises CheckpointError where it cannot; `last_number`:
-        after which new ones are numbered; `find` looks for the newest whole one; `ask` calls a policy with a limit of time; `resources`: other slots than this host's. Raises UsageError.
+        after which new ones are numbered; `find` looks for the newest whole one; `ask` calls a policy with a limit of time; `resources`: other slots than this host's;
+        `continues`: the run that this one goes on with, and from which of its checkpoints; None: it begins anew. Raises UsageError.
         """
         self.plan = plan
         self.run = run
-        self._lineage = lineage
+        self._lineage, self.continues = lineage, continues
         self.settings = replace(settings, replay_after=plan.replay_after)
         self.epoch = epoch
         self.resources = resources or OneHost(host, slots)  # places for sub-units
@@ -170,6 +172,7 @@ class Driver:
             settings=self.settings,
             probes=self._probes,
             lineage=self._lineage,
+            continues=self.continues,
             **self.run_checkpoints.told_to_builds(),
             **fields,
         )

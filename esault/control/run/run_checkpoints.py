@@ -110,7 +110,8 @@ class RunCheckpoints:
         driver = self._driver
         if driver.settings.delivery is not Delivery.EXACTLY_ONCE:
             return {}
-        back = driver.phase == "building" and (driver.epoch > 1 or self.completed is not None)
+        goes_on = self.completed is not None or driver.continues is not None
+        back = driver.phase == "building" and (driver.epoch > 1 or goes_on)
         number = 0 if self.completed is None else self.completed.number
         return {"checkpoint": self.checkpoints.last_begun, "back_to": number if back else None}
 

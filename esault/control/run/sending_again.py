@@ -113,7 +113,8 @@ class SendingAgain:
 
     def go_back(self, to: int, now: float) -> None:
         """All goes back to this checkpoint: what it holds has been sent, also where its sender has not said so, and would count twice."""
-        self._undone.note(restore_note(self._driver.run, "", self._driver.epoch, to, now))
+        driver = self._driver
+        self._undone.note(restore_note(driver.run, "", driver.epoch, to, now, driver.continues))
         for request in self._requests.values():
             asked = [(request.without.get(i), ids) for i, ids in request.waiting.items()]
             for without, ids in [*request.done, *asked]:

@@ -29,7 +29,9 @@ def context_of(build: Build, plan: UnitPlan, environment: Environment) -> Contex
     )
     context.at_checkpoint(build.checkpoint)
     if build.back_to is not None:
-        note = restore_note(build.run, context.lineage, build.epoch, build.back_to, environment.clock())
+        note = restore_note(
+            build.run, context.lineage, build.epoch, build.back_to, environment.clock(), build.continues
+        )
         # Those that were written behind the checkpoint do not hold: their tuples come again.
         for path in plan.dead_letter_paths:
             box = environment.dead_letters(path)

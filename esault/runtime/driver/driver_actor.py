@@ -153,6 +153,7 @@ class DriverActor(Supervisor):
             ask=PolicyThread().ask,
             resources=None if hosts is None else hosts.cluster,
             lineage=spec.lineage,
+            continues=spec.continues,
         )
         if kept_in is not None:
             self._core.run_checkpoints.savepoints = SavepointRequests(kept_in.savepoints)

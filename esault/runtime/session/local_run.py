@@ -81,9 +81,9 @@ def _run_local(
     from esault.control.report.summary import may_repeat, snapshot
     from esault.testing.local_runtime import LocalRuntime
 
-    if state is not None:
-        state.begin(plan)
     run_id = new_run()
+    if state is not None:
+        state.begin(plan, run_id)
     timeline = Timeline() if metrics is not None or isinstance(view, TimelineView) else None
     if metrics is not None:
         metrics.begin(run_id, plan.name)
@@ -99,6 +99,7 @@ def _run_local(
         kept=None if state is None else state.kept,
         last_number=0 if state is None else state.last_number,
         lineage="" if state is None else state.lineage,
+        continues=None if state is None else state.continues,
         from_savepoint=state is not None and state.from_savepoint,
     )
     ended_ok = False

@@ -195,15 +195,16 @@ class Session:
     def _run(self, on_started: Callable[[RunSpec], None] | None) -> Report:
         owner = Owner.current()
         state = self._state
+        run = new_run()
         if state is not None:
-            state.begin(self.plan)
+            state.begin(self.plan, run)
         held = self._run_dir = RunDir(owner)
         run_dir = held.path
         console = ConsoleReader(RecordReader(self._view.line, self._logged))
         spec = RunSpec(
             located=self._located,
             params=self._params,
-            run=new_run(),
+            run=run,
             name=self.plan.name,
             run_dir=str(run_dir),
             settings=self._settings,
@@ -220,6 +221,7 @@ class Session:
             last_number=0 if state is None else state.last_number,
             from_savepoint=state is not None and state.from_savepoint,
             lineage="" if state is None else state.lineage,
+            continues=None if state is None else state.continues,
             hosts=self._hosts,
             chained=self._chained,
             timeline=self._metrics is not None or isinstance(self._view, TimelineView),

@@ -8,6 +8,7 @@ from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit
 from esault.state import run_state, state_dir
 from esault.state.checkpoint_view import CheckpointView
+from esault.state.last_run import LastRun, note_run
 from esault.state.rewrite import rewrite_checkpoint
 from esault.state.run_state import RunState
 from esault.state.spool import spool_folder
@@ -180,3 +181,26 @@ def test_what_spouts_had_read_by_then_takes_the_place_of_what_is_there(tmp_path)
     begin(tmp_path / "new", savepoint, restart=True)
     assert not there.exists()
     assert (spool_folder(tmp_path / "new", "lines", 0) / "00000002.rows").read_bytes() == b"then"
+
+
+def test_it_goes_on_with_the_run_that_it_was_taken_of_by_its_number_there(tmp_path):
+    savepoint = taken(tmp_path / "old")
+    state, _ = begin(tmp_path / "new", savepoint)
+    assert (state.kept.number, state.continues) == (6, (state.kept.run, 5))
+
+
+def test_back_to_an_earlier_one_it_goes_on_with_its_run_and_not_with_the_last(tmp_path):
+    path = tmp_path / "state"
+    savepoint = taken(path, numbers=(5, 7), at=5)
+    note_run(path, LastRun("another"))
+    state, _ = begin(path, savepoint, restart=True)
+    assert (state.kept.number, state.continues) == (8, (state.kept.run, 5))
+
+
+def test_after_a_run_that_began_with_it_and_died_it_is_still_that_checkpoint_of_the_run_it_was_taken_of(tmp_path):
+    path = tmp_path / "state"
+    savepoint = taken(path, numbers=(5, 7), at=5)
+    state, _ = begin(path, savepoint, restart=True)
+    note_run(path, LastRun("second", state.continues))
+    resumed, _ = begin(path, None, resume=True)
+    assert (resumed.kept.number, resumed.continues) == (8, (state.kept.run, 5))

@@ -152,3 +152,62 @@ def test_an_object_store_takes_the_state_of_sources_that_can_seek():
     t.spout("more", Unseekable()).sink("too", Collect())
     with pytest.raises(UsageError, match="spout 'more': Unseekable cannot seek, .* Name a folder with --state"):
         state_path(t.plan(), "s3://bucket/state")
+
+
+def continued(path, run, **how):
+    """What a run of this name goes on with."""
+    state = RunState(StatePath(path, path), how.get("resume", False), how.get("restart", False), lambda text: None)
+    try:
+        state.begin(run=run)
+    finally:
+        state.close()
+    return state.continues
+
+
+def test_a_run_knows_which_one_it_goes_on_with_and_from_where(path):
+    assert continued(path, "r0") is None
+    assert continued(path, "r9", resume=True) == ("r0", 0)  # which had no checkpoint
+    assert continued(path, "r1", restart=True) is None
+    checkpoint(path, 4)
+    assert continued(path, "r2", resume=True) == ("r1", 4)
+    assert continued(path, "r3", resume=True) == ("r1", 4)  # in the place of one that wrote none of its own
+    assert continued(path, "r4", restart=True) is None
+    assert continued(path, "r5", resume=True) == ("r4", 0)
+    assert continued(path, "r6", resume=True) == ("r4", 0)
+
+
+def test_a_run_that_begins_anew_where_one_has_ended_goes_on_with_none(path):
+    assert continued(path, "r1") is None
+    checkpoint(path, 4)
+    state = RunState(StatePath(path, path), True, False, print)
+    state.ended(in_order=True)
+    state.close()
+    assert continued(path, "r2") is None
+
+
+def test_where_an_older_version_did_not_say_which_run_was_last_it_is_that_of_the_checkpoint(path):
+    (path / "begun").touch()
+    checkpoint(path, 4)
+    assert continued(path, "r2", resume=True) == ("r1", 4)
+
+
+def test_where_an_older_version_has_begun_and_has_no_checkpoint_nothing_is_known(path):
+    (path / "begun").touch()
+    assert continued(path, "r2", resume=True) is None
+
+
+def test_a_restart_that_is_killed_before_it_has_begun_is_not_taken_for_a_run_that_went_on(path, monkeypatch):
+    continued(path, "r1")
+    checkpoint(path, 4)
+
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(StateDir, "_remove", killed)
+        continued(path, "r2", restart=True)
+    assert continued(path, "r3", resume=True) == ("r1", 4)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(run_state, "note_run", killed)
+        continued(path, "r4", restart=True)
+    assert continued(path, "r5", resume=True) is None

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from esault.errors import CheckpointError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit
+from esault.state.last_run import LastRun, last_run, note_run
 from esault.state.piece_file import FORMAT, check_piece, read_piece
+from esault.state.place import place_of
 from esault.state.state_dir import StateDir
 from esault.state.state_store import FileStateStore
 
@@ -206,3 +208,15 @@ def test_state_is_for_its_owner_alone_whatever_the_mask_says(tmp_path):
     found = [made.path, *made.path.rglob("*")]
     assert len(found) >= 4  # folder, lock, piece, manifest
     assert [path.name for path in found if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("place", ["disk", "store"])
+def test_the_last_run_is_known_until_one_begins_anew(tmp_path, place):
+    held = StateDir(tmp_path / "state" if place == "disk" else place_of(f"memory://{tmp_path.name}/state"))
+    assert last_run(held.path) is None
+    for last in (LastRun("r1"), LastRun("r2", ("r1", 7))):
+        note_run(held.path, last)
+        assert last_run(held.path) == last
+    held.clear()
+    assert last_run(held.path) is None and (held.path / "begun").exists()
+    held.close()

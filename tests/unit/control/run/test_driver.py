@@ -439,3 +439,11 @@ def test_nobody_goes_beyond_the_budget():
     assert run.driver.places.free() < run.driver.resources.free
     with pytest.raises(UsageError, match=r"would need 4 more slots, and \d of 16 are free within the budget of 6"):
         run.driver.commands.scale("count", 6, run.now)
+
+
+@pytest.mark.parametrize(("continues", "back_to"), [(None, None), (("before", 0), 0)])
+def test_what_goes_on_with_a_run_that_had_no_checkpoint_undoes_all_of_that(continues, back_to):
+    run = Run(Settings(delivery="eo"), continues=continues)
+    run.driver.start(run.now)
+    builds = [message.build for to, message in run.driver.outbox if isinstance(message, Fork)]
+    assert builds and {(build.continues, build.back_to) for build in builds} == {(continues, back_to)}

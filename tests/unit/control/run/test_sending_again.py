@@ -195,3 +195,16 @@ def test_a_run_that_has_ended_takes_none():
     local.run_until_drained()
     with pytest.raises(UsageError, match="is not running"):
         local.driver.commands.sending_again.ask([Resend("a", "odd", "input:0", b"")])
+
+
+@pytest.mark.parametrize(("continues", "refuses"), [(None, False), (("before", 0), True), (("another", 0), False)])
+def test_one_of_an_earlier_run_is_refused_only_where_this_one_goes_on_with_that(continues, refuses):
+    settings = Settings(delivery="eo", checkpoint_every=0.5)
+    local = LocalRuntime(topology(ROWS, grouping=by_key()), settings=settings, run="now", continues=continues)
+    local.run_for(1.0)
+    letters = [{**each, "run": "before", "epoch": 1} for each in local.dead_letters]
+    local.kill(local.sub_units("odd")[0])
+    local.run_until(lambda: local.driver.epoch > 1 and local.driver.phase == "running")
+    RULE["odd"] = False
+    said = until_answered(local, ask(local, letters[-3:]))
+    assert bool(said["refused"]) == refuses

@@ -9,12 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 from esault.errors import CheckpointError, UsageError
+from esault.messages.checkpoint import CompletedCheckpoint
 from esault.payload.codec import Codec
 from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.kept import open_kept
 from esault.spark.engine.query import Epochs
 from esault.spark.engine.tally import Tally
+from esault.state.last_run import LastRun, last_run, note_run
 from esault.state.run_state import RunState
+from esault.state.state_dir import StateDir
 from esault.state.state_path import StatePath
 from esault.topology.locate import locate
 
@@ -185,3 +188,14 @@ def test_a_record_without_a_writer_is_read(tmp_path):
     record = Record((), (), {("lines", 0): (1, b"p")}, True)
     (tmp_path / "epochs" / "00000000.epoch").write_bytes(Codec().pack_value(tuple(record)))
     assert journal.read(0) == record
+
+
+def test_a_run_that_begins_anew_forgets_which_run_of_the_actor_engine_was_last(tmp_path):
+    path = tmp_path / "state"
+    held = StateDir(path)
+    held.keep(CompletedCheckpoint(1, "r1", {}))
+    note_run(path, LastRun("r1"))
+    held.close()
+    with opened(tmp_path, restart=True):
+        pass
+    assert last_run(path) is None
