@@ -66,6 +66,8 @@ class HandOverRanges:
     #: senders that may still send by an older table
     senders: tuple[int, ...]
     everything: bool = False
+    #: what will be moved from it by the subscales to come
+    later: Ranges = ()
 
 
 @value_class(frozen=True)

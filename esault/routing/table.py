@@ -6,7 +6,7 @@ split of any interval and a merge of any two neighbours cost O(log n). A sorted 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
@@ -159,6 +159,25 @@ class OutputTable:
         self._index(start)
         self._owners[start] = new_owner
         self.version += 1
+
+    def assign(self, low: int, high: int, owner: int) -> None:
+        """Give a range, both ends included, to this owner; intervals are cut at its ends, and stay cut, as neighbours of one owner may."""
+        if not 0 <= low <= high <= INT_MAX:
+            raise ValueError(f"{low}..{high} is no range of the ring")
+        for start in (low, high + 1):
+            if start <= INT_MAX and start not in self._owners:
+                self._owners[start] = self.owner(start)
+        for start in list(self._owners.irange(low, high)):
+            self._owners[start] = owner
+        self.version += 1
+
+    def join_cuts(self, kept: Collection[int]) -> None:
+        """Join neighbours of one owner, but where an interval starts that is to be kept. No place changes its owner, nor is it a new version."""
+        last = None
+        for start, owner in list(self._owners.items()):
+            if owner == last and start not in kept:
+                del self._owners[start]
+            last = owner
 
     def replace(self, old_owner: int, new_owner: int) -> int:
         """Give all intervals of one owner to another, as one change. Returns how many; 0 leaves the version alone."""

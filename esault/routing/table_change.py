@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from esault.routing.ring import RING
 from esault.routing.table import Move, OutputTable
 
-__all__ = ["dealt", "merged", "moved", "rescaled", "split"]
+__all__ = ["dealt", "merged", "moved", "rescaled", "split", "subscales"]
 
 
 def split(table: OutputTable, owner: int, new: int, at: int | None = None) -> OutputTable:
@@ -45,6 +45,21 @@ def rescaled(table: OutputTable, owners: Sequence[int]) -> OutputTable:
     after = OutputTable.even(owners)
     after.version = table.version
     return after
+
+
+def subscales(moves: Sequence[Move], many: int) -> list[list[Move]]:
+    """Return the same moves in so many subscales, one behind the other: the n-th has the n-th part of each move.
+
+    The term is that of DRRS: Gu et al., "Towards Fine-Grained Scalability for Stateful Stream Processing Systems", ICDE 2025.
+    """
+    found: list[list[Move]] = [[] for _ in range(max(1, many))]
+    for move in moves:
+        places = move.high - move.low + 1
+        parts = min(len(found), places)
+        bounds = [move.low + places * part // parts for part in range(parts + 1)]
+        for into, low, above in zip(found, bounds, bounds[1:]):
+            into.append(move._replace(low=low, high=above - 1))
+    return [each for each in found if each]
 
 
 def dealt(olds: Sequence[int], news: Sequence[int]) -> list[Move]:

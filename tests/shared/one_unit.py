@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from esault.control.units.rescale import SUBSCALE_KEYS
 from esault.control.units.rescale_table import RescaleState
 from esault.control.units.unit import Unit
 from esault.messages.change import RangesHandedOver, RangesHeld, StateInstalled
@@ -108,17 +109,37 @@ class OneUnit:
         """The sender has the newest table."""
         self.say(SenderSwitched(SENDER, self.unit.table.version))
 
+    def has_keys(self, keys, **counts):
+        """Each sub-unit reports so many keys."""
+        self.say(*(Status(i, self.now, SubUnitCounts(elements=keys, **counts)) for i in list(self.unit.subs)))
+
     def reach(self, state):
-        """Have a split of the first sub-unit come to this state; the change's new owner."""
+        """Have a split of the first sub-unit come to this state; the change's new owner. Some states take three subscales."""
+        if state in (RescaleState.BETWEEN, RescaleState.HOLDING_NEXT):
+            self.has_keys(2 * 3 * SUBSCALE_KEYS)
         first = self.unit.table.owners()[0]
         self.unit.split(first, self.now)
         new = max(self.unit.subs)
-        if state in (RescaleState.HOLDING, RescaleState.MOVING):
+        if state is not RescaleState.STARTING:
             self.newcomer(new)
-        if state is RescaleState.MOVING:
+        if state not in (RescaleState.STARTING, RescaleState.HOLDING):
             self.say(RangesHeld(new, self.unit.change.version))
+        if state is RescaleState.BETWEEN:  # it waits there for one of the unit that died
+            self.unit.died(second := self.unit.table.owners()[-1], "killed", self.now)
+            assert second not in self.unit.subs
+        if state in (RescaleState.BETWEEN, RescaleState.HOLDING_NEXT):
+            self.move_on()
+            self.unit.check(self.now)
         assert self.unit.rescaling.state is state
         return new
+
+    def move_all(self):
+        """All subscales that are left move, one after the other."""
+        while self.unit.change is not None:
+            if self.unit.rescaling.state is RescaleState.HOLDING_NEXT:
+                self.say(*(RangesHeld(new, self.unit.change.version) for new in self.unit.change.new_owners))
+            self.move_on()
+            self.unit.check(self.now)
 
     def move_on(self):
         """All that a published change waits for comes about."""

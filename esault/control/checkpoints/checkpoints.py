@@ -16,6 +16,8 @@ __all__ = ["Checkpoints", "Cut"]
 PUT_OFF = 0.25
 #: most seconds after one in which no other begins, so that units can change in between: policies look a few times in them
 BREATH = 0.6
+#: seconds that one waits for a change in subscales: a short one is not held up by it
+LATE = 2.0
 #: seconds between two at most, when they cannot be completed
 LONGEST_BACKOFF = 30.0
 #: times that the seconds between two are doubled; from a millisecond on this is the longest
@@ -97,7 +99,7 @@ class Checkpoints:
         if self.held:
             return False
         for unit in units:
-            if unit.change is not None or unit.unsettled:
+            if unit.moving or unit.unsettled:
                 return False
             if unit.finishing and not all(record.finished for record in unit.subs.values()):
                 return False
@@ -115,6 +117,13 @@ class Checkpoints:
         """Return whether one is due that could not begin yet: what would hold it up longer is put off."""
         return self._due is not None and now >= self._due + PUT_OFF and not self.held
 
+    def holds_up(self, behind: int, now: float) -> bool:
+        """Return whether a change waits between two subscales: one is on, or one is late and none was complete since `behind`."""
+        return self.current is not None or (self.newest <= behind and self._is_due(now - LATE))
+
+    def _is_due(self, now: float) -> bool:
+        return self._asked > self.newest or (self._due is not None and now >= self._due and not self.held)
+
     def tick(self, units: Iterable[Unit], now: float) -> None:
         """Begin one that is due, give up one that takes too long."""
         units = list(units)
@@ -125,9 +134,7 @@ class Checkpoints:
             return
         if self._every:
             self._due = self._due or now + self._every
-        asked = self._asked > self.newest
-        due = asked or (self._due is not None and now >= self._due) or any(unit.wants_checkpoint for unit in units)
-        if due and self.may_begin(units):
+        if (self._is_due(now) or any(unit.wants_checkpoint for unit in units)) and self.may_begin(units):
             if self._due is not None:
                 self._due = max(self._due + self._every, now)
             self.begin(units, now)

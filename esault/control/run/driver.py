@@ -136,6 +136,8 @@ class Driver:
         self._lost_frames = LostFrames()
         self.run_checkpoints = RunCheckpoints(self, completed, keep, last_number, find)
         self.checkpoints = self.run_checkpoints.checkpoints
+        for unit in self.units.values():
+            unit.state.checkpoints = self.checkpoints
         self.restores = Recovery()
         self.going_back = GoingBack(self, self._exactly)
         self.unforked = Unforked(self)
@@ -239,6 +241,7 @@ class Driver:
             self.restarts.handle(message, now)
         elif isinstance(message, (Snapped, NotSnapped, StateEvolved)):
             self.run_checkpoints.handle(message, now)
+            self._go_on_changing(now)
         elif isinstance(message, Broken) and self._exactly:
             self.going_back.broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self.unit_of.get(message.incarnation, "?"):
@@ -443,6 +446,12 @@ class Driver:
             for unit in self.units.values():
                 unit.stop(at_once)
 
+    def _go_on_changing(self, now: float) -> None:
+        """Look whether changes that stand between two subscales go on: a checkpoint may have held them up."""
+        for unit in self.units.values():
+            if unit.change is not None:
+                unit.check(now)
+
     def tick(self, now: float) -> None:
         """Do what is due: deadlines, checkpoints, policies, lost frames, silent processes. Called a few times a second."""
         self.now = now
@@ -458,6 +467,7 @@ class Driver:
         self.restarts.tick(now)
         if self.phase == "running" and not self.restarts:
             self.checkpoints.tick(self.units.values(), now)
+            self._go_on_changing(now)
         if self.phase == "running" and not self.draining and not self.busy:
             since = now - (self.running_since or now)
             self.scaling.decide(self.units, now, since, self.hosts, *self.places.offered)

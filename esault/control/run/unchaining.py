@@ -117,6 +117,7 @@ class Unchaining:
         plan = driver.plan = unchain(before, name)
         unit = Unit(plan, plan.units[name], n, head.state.new_build, head.new_id)
         unit.be_exact(driver.settings.delivery is Delivery.EXACTLY_ONCE)
+        unit.state.checkpoints = driver.checkpoints
         unit.state.draining = head.state.draining
         driver.units = {each: driver.units.get(each, unit) for each in plan.units}
         if driver.scaling.halves(plan.units[name]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -36,8 +37,9 @@ class Change:
 
     id: int
     kind: str
-    #: the table as it will be
+    #: the table as it will be, once this subscale has moved
     table: OutputTable
+    #: those of this subscale
     moves: list[Move]
     #: incarnations that are made for it
     news: set[int]
@@ -56,6 +58,14 @@ class Change:
     held: float = 0.0
     #: when the table was published, seconds since the epoch
     published_at: float | None = None
+    #: of a change in subscales: the table as it will be in the end, of those that were there at the start
+    final: OutputTable | None = None
+    #: the moves of the subscales to come
+    later: deque[list[Move]] = field(default_factory=deque)
+    #: the newest checkpoint when this subscale began
+    newest: int = 0
+    #: a sub-unit has just died that has not been replaced
+    dying: bool = False
 
     @property
     def version(self) -> int:
@@ -87,6 +97,17 @@ class Change:
             if dead in names:
                 names.discard(dead)
                 names.add(new)
+
+    def rename_later(self, dead: int, new: int) -> None:
+        """Put another incarnation in the place of a dead one in what is to come."""
+        for moves in self.later:
+            moves[:] = [
+                move._replace(
+                    old=new if move.old == dead else move.old,
+                    new=new if move.new == dead else move.new,
+                )
+                for move in moves
+            ]
 
     def record(self, unit: str, now: float, after: int, dropped: str = "") -> ChangeRecord:
         """Return the record for the report."""

@@ -12,13 +12,15 @@ change.
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from esault.control.units.change import Change, Requested
 from esault.control.units.lives import Lives
-from esault.control.units.rescale_table import COMPLETIONS, MESSAGES, TABLE, Effect, Guard, RescaleState
+from esault.control.units.rescale_table import COMPLETIONS, MESSAGES, TABLE, Completion, Effect, Guard, RescaleState
 from esault.control.units.sender_registry import SenderRegistry
 from esault.control.units.signals import (
     ChangeEnded,
@@ -48,9 +50,14 @@ from esault.messages.change import (
 )
 from esault.messages.control import Finish, Kill
 from esault.routing.table import Move, OutputTable
-from esault.routing.table_change import dealt
+from esault.routing.table_change import dealt, subscales
 
 __all__ = ["Rescale"]
+
+#: keys that one sub-unit gives in a subscale: moving so many takes some 25 ms of a processor
+SUBSCALE_KEYS = 2048
+#: subscales of a change, at most; the cuts that they make in a table; and the tables that senders get of a change
+MOST_SUBSCALES, MOST_CUTS, MOST_TABLES = 128, 1024, 4096
 
 
 class Rescale(Component):
@@ -63,6 +70,7 @@ class Rescale(Component):
         self._throttle = throttle
         self.state = RescaleState.IDLE
         self.change: Change | None = None
+        self._now = 0.0
         self._effects: dict[Effect, Callable[[Any, float], bool | None]] = {
             Effect.REFUSE: self._refuse,
             Effect.FORK_NEW_OWNERS: self._fork_new_owners,
@@ -76,6 +84,9 @@ class Rescale(Component):
             Effect.NOTE_INSTALLED: self._note_installed,
             Effect.NOTE_HANDED_OVER: self._note_handed_over,
             Effect.GO_ON_WITHOUT_THE_DEAD: self._go_on_without_the_dead,
+            Effect.RENAME_LATER: self._rename_later,
+            Effect.BEGIN_SUBSCALE: self._begin_subscale,
+            Effect.PUT_SUBSCALE_OFF: self._put_subscale_off,
             Effect.DROP: self._drop,
             Effect.RECORD_AS_DROPPED: self._record_as_dropped,
             Effect.RECORD_AS_DONE: self._record_as_done,
@@ -85,21 +96,32 @@ class Rescale(Component):
             Guard.NEW_OWNERS_STARTED: self._new_owners_started,
             Guard.ALL_HOLD: self._all_hold,
             Guard.ALL_MOVED: self._all_moved,
+            Guard.NOTHING_LEFT: lambda: not self._on.later,
+            Guard.ALL_STARTED: self._all_started,
         }
 
     def handlers(self) -> Mapping[type, Handler]:
         return {SubUnitGone: self._on_sub_unit_gone, **{kind: partial(self._step, kind) for kind in MESSAGES}}
 
+    @property
+    def moving(self) -> bool:
+        """Return whether a change is on, and not between two subscales."""
+        return self.change is not None and not (self.state is RescaleState.BETWEEN and self._all_there)
+
     def _step(self, kind: type, message: Any, now: float) -> bool:
         """Do what the table says. True: no other component is to see the message."""
+        self._now = now
         cell = TABLE[self.state].get(kind)
         if cell is None or not self._is_meant(message):
             return False
         taken = self._do(cell.effects, cell.next, message, now)
-        while self.state in COMPLETIONS and self._guards[COMPLETIONS[self.state].guard]():
-            completion = COMPLETIONS[self.state]
+        while (completion := self._completion()) is not None:
             self._do(completion.effects, completion.next, message, now)
         return taken
+
+    def _completion(self) -> Completion | None:
+        """Return the first one of this state that has what it waits for."""
+        return next((each for each in COMPLETIONS.get(self.state, ()) if self._guards[each.guard]()), None)
 
     def _do(self, effects: tuple[Effect, ...], after: RescaleState | None, message: Any, now: float) -> bool:
         before = self.state
@@ -143,16 +165,22 @@ class Rescale(Component):
                 unit.tell_keeper(Kill(incarnation))
             raise
         table.version = unit.table.version
+        moves = self._moves_to(table, made)
+        parts = subscales(moves, self._subscales(moves))
+        first = self._cut(unit.table, parts) if len(parts) > 1 else table
         self.change = Change(
             id=request.id,
             kind=request.kind,
-            table=table,
-            moves=self._moves_to(table, made),
+            table=first,
+            moves=parts[0] if parts else [],
             news=set(made),
             at=now,
             reason=request.reason,
             policy=request.policy,
             before=unit.width,
+            newest=unit.checkpoints.newest,
+            final=table if len(parts) > 1 else None,
+            later=deque(parts[1:]),
         )
 
     def _moves_to(self, table: OutputTable, news: list[int]) -> list[Move]:
@@ -163,6 +191,39 @@ class Rescale(Component):
             return unit.table.moves_to(table)
         olds = unit.table.owners()
         return dealt(olds, news) if set(olds) <= set(table.owners()) else []
+
+    def _subscales(self, moves: list[Move]) -> int:
+        """Return in how many subscales these moves are made: none moves many more keys than `SUBSCALE_KEYS` from one sub-unit."""
+        unit = self._unit
+        if unit.plan.objects != "key" or unit.plan.batch or unit.plan.replicas > 1:
+            return 1
+        assert unit.table is not None
+        keys: dict[int, float] = defaultdict(float)
+        for move in moves:
+            status = unit.measurements.last(move.old)
+            if status is not None:
+                if (
+                    status.rows.keys_on_disk
+                ):  # their names, which subscales keep, would fill the memory that there is not
+                    return 1
+                places = sum(high - low + 1 for low, high in unit.table.ranges(move.old))
+                keys[move.old] += status.rows.elements * (move.high - move.low + 1) / places
+        most = min(
+            MOST_SUBSCALES,
+            MOST_CUTS // max(1, len(moves)),
+            MOST_TABLES // max(1, len(self._senders.known)),
+        )
+        return max(1, min(most, math.ceil(max(keys.values(), default=0.0) / SUBSCALE_KEYS)))
+
+    @staticmethod
+    def _cut(table: OutputTable, parts: list[list[Move]]) -> OutputTable:
+        """Return the table after the first subscale, cut where the others begin, so that senders compute no key's place for them."""
+        after = table.copy()
+        for moves in reversed(parts):
+            for move in moves:
+                after.assign(move.low, move.high, move.new if moves is parts[0] else move.old)
+        after.version = table.version
+        return after
 
     def _new_owners_started(self) -> bool:
         subs = self._unit.subs
@@ -208,7 +269,7 @@ class Rescale(Component):
     def _publish_table(self, message: Any, now: float) -> None:
         change, unit = self._on, self._unit
         assert unit.table is not None
-        change.published_at = now
+        change.published_at = change.published_at or now
         # A sender whose channel broke meanwhile has had that version already: it would take no other table for it.
         published = max(change.version, unit.table.version + 1)
         unit.table = change.table.copy()
@@ -238,7 +299,8 @@ class Rescale(Component):
             news = {new: unit.endpoints[new][1] for _, _, new in moves}
             # One that gives all it has to one other need not look where each key belongs.
             everything = unit.plan.objects == "unit" or (old_owner not in owners and len(news) == 1)
-            unit.tell(old_owner, HandOverRanges(change.version, moves, news, senders, everything))
+            later = tuple((m.low, m.high, m.new) for part in change.later for m in part if m.old == old_owner)
+            unit.tell(old_owner, HandOverRanges(change.version, moves, news, senders, everything, later))
 
     def _let_the_ended_finish(self, message: Any, now: float) -> None:
         for record in self._unit.subs.values():
@@ -262,9 +324,56 @@ class Rescale(Component):
     def _all_moved(self) -> bool:
         return not self._on.waiting and not self._on.giving and not self._senders.switching
 
+    # the next subscale ----------------------------------------------------------------------------
+
+    def _all_started(self) -> bool:
+        """Return whether all owners are there, and no checkpoint waits: there is one between two subscales at most."""
+        checkpoints = self._unit.checkpoints
+        return self._all_there and not checkpoints.holds_up(self._on.newest, self._now)
+
+    @property
+    def _all_there(self) -> bool:
+        """Return whether every owner is there: one that died has been replaced, and the senders know."""
+        unit = self._unit
+        assert unit.table is not None
+        records = [unit.subs.get(owner) for owner in unit.table.owners()]
+        there = all(record is not None and record.started_at is not None for record in records)
+        return there and not self._on.dying and not self._senders.switching
+
+    def _begin_subscale(self, message: Any, now: float) -> None:
+        change, table = self._on, self._unit.table
+        assert table is not None
+        change.moves = change.later.popleft()
+        change.news = set()  # they have ranges by now, and their broadcast state
+        change.newest = self._unit.checkpoints.newest
+        after = table.copy()
+        for move in change.moves:
+            after.assign(move.low, move.high, move.new)
+        after.version = table.version
+        change.table = after
+
+    def _put_subscale_off(self, message: Died, now: float) -> None:
+        """A sub-unit died before the senders knew of this subscale: it is made when the dead one has been replaced."""
+        change, unit = self._on, self._unit
+        assert unit.table is not None
+        unit.table.version += 1  # so that no late answer is taken for one to the next subscale
+        for new_owner in change.new_owners - {message.record.incarnation}:
+            unit.tell(new_owner, Cancel(change.version))
+        change.later.appendleft(change.moves)
+        change.moves, change.waiting, change.dying = [], set(), True
+
+    def _rename_later(self, message: Replaced, now: float) -> None:
+        successor = self._successor(message)
+        self._on.dying = False
+        if successor is not None:
+            self._on.rename_later(message.record.incarnation, successor)
+
     def _record(self, message: Any, now: float) -> None:
         change, self.change = self._on, None
         unit = self._unit
+        assert unit.table is not None
+        if change.final is not None:  # the senders keep the cuts: each place has the same owner by both tables
+            unit.table.join_cuts({low for low, _, _ in change.final.intervals()})
         unit.changes.append(change.record(unit.name, now, unit.width))
         unit.history.append((now, unit.width))
         unit.event("changed")
@@ -318,22 +427,25 @@ class Rescale(Component):
                 self._unit.tell(old_owner, HandOverTo(change.version, record.replaces, record.incarnation, express))
 
     def _go_on_without_the_dead(self, message: Replaced, now: float) -> None:
-        change, record, dead = self._on, message.record, message.record.incarnation
-        subs = self._unit.subs.values()
+        change, dead = self._on, message.record.incarnation
         change.holding_anew.discard(dead)
         if dead in change.giving:
             change.giving.discard(dead)
             for new_owner in change.waiting:
                 if any(m.new == new_owner and m.old == dead for m in change.moves):
                     self._unit.tell(new_owner, LostOldOwner(change.version, dead))
-        successor = next((r.incarnation for r in subs if r.replaces == dead), None)
-        if successor is None and record.replaces is not None:
-            successor = next((r.incarnation for r in subs if r.replaces == record.replaces), None)
+        successor = self._successor(message)
         if dead in change.waiting:
             if successor is None:
                 change.waiting.discard(dead)
             else:
                 change.rename(dead, successor)
+
+    def _successor(self, message: Replaced) -> int | None:
+        """Return the one that takes the place of the dead one, or of whom that was to replace."""
+        record, subs = message.record, self._unit.subs.values()
+        named = (record.incarnation, record.replaces)
+        return next((r.incarnation for name in named if name is not None for r in subs if r.replaces == name), None)
 
     # the end ---------------------------------------------------------------------------------------
 
@@ -343,9 +455,11 @@ class Rescale(Component):
         unit.changes.append(change.record(unit.name, now, unit.width, dropped="all went back to a checkpoint"))
 
     def _record_as_done(self, message: WentBack, now: float) -> None:
-        """The sub-units of the new table begin with the state of the checkpoint: nothing is left to move."""
+        """The sub-units of the final table begin with the state of the checkpoint: nothing is left to move."""
         change, self.change = self._on, None
         unit = self._unit
+        if change.final is not None:
+            unit.table = change.final.copy()
         unit.changes.append(change.record(unit.name, now, unit.width))
         unit.history.append((now, unit.width))
 

@@ -28,6 +28,10 @@ class RescaleState(Enum):
     HOLDING = "holding"
     #: the table is published; old owners hand over what they have
     MOVING = "moving"
+    #: a subscale has moved, and it is looked whether the next one may begin
+    BETWEEN = "between"
+    #: new owners begin to hold the rows of the next subscale
+    HOLDING_NEXT = "holding_next"
 
 
 class Effect(Enum):
@@ -45,6 +49,9 @@ class Effect(Enum):
     NOTE_INSTALLED = "note who has its state"
     NOTE_HANDED_OVER = "note who has handed over"
     GO_ON_WITHOUT_THE_DEAD = "go on without the dead"
+    RENAME_LATER = "name the replacement in what is to come"
+    BEGIN_SUBSCALE = "begin the next subscale"
+    PUT_SUBSCALE_OFF = "put the subscale off"
     DROP = "drop the change"
     RECORD_AS_DROPPED = "record it as dropped"
     RECORD_AS_DONE = "record it as done, all go on with its table"
@@ -57,6 +64,8 @@ class Guard(Enum):
     NEW_OWNERS_STARTED = "all new owners started"
     ALL_HOLD = "all hold, no sender registers"
     ALL_MOVED = "all moved, all senders switched"
+    NOTHING_LEFT = "no subscale is left"
+    ALL_STARTED = "all sub-units work, no checkpoint waits"
 
 
 @value_class(frozen=True)
@@ -95,6 +104,9 @@ _REFUSED = Cell((Effect.REFUSE,))
 #: no sender knows of the table yet: as if nothing had been asked for
 _DROPPED = Cell((Effect.DROP,), RescaleState.IDLE)
 _BROKEN_OFF = Cell((Effect.RECORD_AS_DROPPED,), RescaleState.IDLE)
+#: the sub-units of the next life begin by the table as it will be in the end
+_DONE = Cell((Effect.RECORD_AS_DONE,), RescaleState.IDLE)
+_RENAMED = Cell((Effect.RENAME_LATER,))
 
 TABLE: Mapping[RescaleState, Mapping[type, Cell]] = {
     RescaleState.IDLE: {
@@ -120,20 +132,42 @@ TABLE: Mapping[RescaleState, Mapping[type, Cell]] = {
         StateInstalled: Cell((Effect.NOTE_INSTALLED,)),
         RangesHandedOver: Cell((Effect.NOTE_HANDED_OVER,)),
         Introduced: Cell((Effect.HOLD_BEFORE_TAKING_OVER,)),
-        Replaced: Cell((Effect.GO_ON_WITHOUT_THE_DEAD,)),
-        WentBack: Cell((Effect.RECORD_AS_DONE,), RescaleState.IDLE),
+        Replaced: Cell((Effect.GO_ON_WITHOUT_THE_DEAD, Effect.RENAME_LATER)),
+        WentBack: _DONE,
+    },
+    RescaleState.BETWEEN: {
+        Requested: _REFUSED,
+        Look: Cell(),
+        Replaced: _RENAMED,
+        WentBack: _DONE,
+    },
+    RescaleState.HOLDING_NEXT: {
+        Requested: _REFUSED,
+        RangesHeld: Cell((Effect.NOTE_HELD,)),
+        Look: Cell(),
+        Died: Cell((Effect.PUT_SUBSCALE_OFF,), RescaleState.BETWEEN),
+        WentBack: _DONE,
     },
 }
 
-#: looked at after each message that has a cell, until none holds
-COMPLETIONS: Mapping[RescaleState, Completion] = {
-    RescaleState.STARTING: Completion(
-        Guard.NEW_OWNERS_STARTED, (Effect.TELL_NEW_OWNERS_TO_HOLD,), RescaleState.HOLDING
+_PUBLISHED = Completion(
+    Guard.ALL_HOLD,
+    (Effect.PUBLISH_TABLE, Effect.TELL_OLD_OWNERS_TO_HAND_OVER, Effect.LET_THE_ENDED_FINISH),
+    RescaleState.MOVING,
+)
+
+#: looked at in this order after each message that has a cell, until none holds
+COMPLETIONS: Mapping[RescaleState, tuple[Completion, ...]] = {
+    RescaleState.STARTING: (
+        Completion(Guard.NEW_OWNERS_STARTED, (Effect.TELL_NEW_OWNERS_TO_HOLD,), RescaleState.HOLDING),
     ),
-    RescaleState.HOLDING: Completion(
-        Guard.ALL_HOLD,
-        (Effect.PUBLISH_TABLE, Effect.TELL_OLD_OWNERS_TO_HAND_OVER, Effect.LET_THE_ENDED_FINISH),
-        RescaleState.MOVING,
+    RescaleState.HOLDING: (_PUBLISHED,),
+    RescaleState.MOVING: (Completion(Guard.ALL_MOVED, (), RescaleState.BETWEEN),),
+    RescaleState.BETWEEN: (
+        Completion(Guard.NOTHING_LEFT, (Effect.RECORD,), RescaleState.IDLE),
+        Completion(
+            Guard.ALL_STARTED, (Effect.BEGIN_SUBSCALE, Effect.TELL_NEW_OWNERS_TO_HOLD), RescaleState.HOLDING_NEXT
+        ),
     ),
-    RescaleState.MOVING: Completion(Guard.ALL_MOVED, (Effect.RECORD,), RescaleState.IDLE),
+    RescaleState.HOLDING_NEXT: (_PUBLISHED,),
 }

@@ -165,6 +165,11 @@ class Unit:
         return self.rescaling.change
 
     @property
+    def moving(self) -> bool:
+        """Return whether a change is on, and not between two subscales: no checkpoint can begin."""
+        return self.rescaling.moving
+
+    @property
     def width(self) -> int:
         """The number of sub-units that own a part of the ring."""
         return self.state.width
@@ -286,6 +291,7 @@ class Unit:
         made = Unit(self._topology, self.plan, width, self.state.new_build, self.new_id)
         made.state.targets = self.state.targets
         made.be_exact(self.endings.exactly)
+        made.state.checkpoints = self.state.checkpoints
         made.throttling.go_on_from(self.throttling)
         made.lives.reused = self.spared
         made.lives.read, made.lives.source = self.lives.read, self.lives.source

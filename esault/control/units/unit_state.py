@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from esault.control.units.measurements import Measurements
 from esault.control.units.sub_unit_record import SubUnitRecord
@@ -14,10 +14,32 @@ from esault.messages.control import Build
 from esault.routing.table import OutputTable
 from esault.topology.plan import UnitPlan
 
-__all__ = ["Component", "Handler", "UnitState"]
+__all__ = ["Component", "Handler", "NoCheckpoints", "RunOfCheckpoints", "UnitState"]
 
 #: takes a message and the time; True: no other component is to see it
 Handler = Callable[[Any, float], bool | None]
+
+
+class RunOfCheckpoints(Protocol):
+    """The checkpoints that a change lets pass between two subscales."""
+
+    @property
+    def newest(self) -> int:
+        """Number of the newest complete one; 0: there is none."""
+        ...
+
+    def holds_up(self, behind: int, now: float) -> bool:
+        """Return whether a change waits: one is on, or one is late and none was complete since `behind`."""
+        ...
+
+
+class NoCheckpoints:
+    """There are none."""
+
+    newest = 0
+
+    def holds_up(self, behind: int, now: float) -> bool:
+        return False
 
 
 class UnitState:
@@ -67,6 +89,8 @@ class UnitState:
         self.finishing = False
         #: its objects were finished in the checkpoint that it began with
         self.finished_before = False
+        #: the checkpoints of its run
+        self.checkpoints: RunOfCheckpoints = NoCheckpoints()
 
     @property
     def width(self) -> int:

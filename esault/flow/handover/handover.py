@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from esault.errors import FrameError
@@ -15,6 +15,8 @@ from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame,
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover.broadcast_rows import BroadcastRows
 from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys
+from esault.flow.handover.names_by_range import NamesByRange
+from esault.flow.handover.pace import Pace
 from esault.flow.handover.state_receiver import StateReceiver
 from esault.flow.handover.state_sender import StateSender, Store
 from esault.messages.change import (
@@ -25,10 +27,12 @@ from esault.messages.change import (
     HandOverTo,
     HoldRanges,
     LostOldOwner,
+    Ranges,
     RangesHandedOver,
     RangesHeld,
     StateInstalled,
 )
+from esault.routing.ring import Name
 
 __all__ = ["Handover"]
 
@@ -91,6 +95,12 @@ class Handover:
         self._incoming: StateReceiver | None = None
         #: entries that have been read and not divided; none are processed before they are
         self._undivided: deque[Entry] = deque()
+        #: of a change in subscales, while there are more to come: the names that they will move
+        self._names: NamesByRange | None = None
+        self._pace = Pace()
+        #: what is said of a subscale at the end of the rest behind it
+        self._handed_over: RangesHandedOver | None = None
+        self._rests_until = 0.0
         #: so many of them, the first ones, stood in the inbox: what of them had to be held has been, and is released
         self._released = 0
         #: rows that were read and are neither in the inbox nor processed here
@@ -108,7 +118,7 @@ class Handover:
     def active(self) -> bool:
         """Return whether batches must pass through `offer`."""
         here = self._outgoing is not None or self._incoming is not None or bool(self._undivided)
-        return here or self._broadcast.active
+        return here or self._handed_over is not None or self._broadcast.active
 
     @property
     def idle(self) -> bool:
@@ -132,15 +142,37 @@ class Handover:
         state = self._state_at if self._outgoing is not None and self._put_off else None
         ask = self._incoming.ask_at if self._incoming is not None else None
         rows = self._outgoing.rows_at if self._outgoing is not None else math.inf
-        due = min([at for at in (bulk, state, ask, rows) if at is not None])
+        rest = self._rests_until if self._handed_over is not None else math.inf
+        due = min([at for at in (bulk, state, ask, rows, rest) if at is not None])
         return None if due == math.inf else due
 
     # what the unit says ------------------------------------------------------------------------------
 
-    def _divider(self, moves: tuple[tuple[int, int, int], ...], everything: bool) -> Divider:
+    def _divider(self, moves: Ranges, everything: bool) -> Divider:
         acks = self._acks if self._tracked else None
         moved = DealtRows(moves) if self._shares else MovedKeys(moves, everything)
         return Divider(moved, self._random64, acks, self._hold_rows)
+
+    def _names_of(self, message: HandOverRanges, moved: MovedKeys) -> Iterator[tuple[int, Name]]:
+        """Return the names of all elements, or of those that move where they are known, and who gets them, 0 for one that stays."""
+        names, ranges = self._names, [(low, high) for low, high, _ in message.moves]
+        if names is not None and names.knows(ranges) and not message.everything:
+            found = names.take(ranges, moved)
+            if not names:
+                self._note_no_names()
+            return found
+        self._note_no_names()
+        if not message.later:
+            return ((moved.owner_of(self._store.key_of(name)), name) for name in self._store.scan())
+        names = NamesByRange(message.later)
+        if self._store.note_made(names.made):
+            self._names = names
+        return names.look(self._store.scan(), moved)
+
+    def _note_no_names(self) -> None:
+        if self._names is not None:
+            self._names = None
+            self._store.note_made(None)
 
     def hold_ranges(self, message: HoldRanges) -> None:
         """From now on rows of these ranges are held."""
@@ -158,12 +190,14 @@ class Handover:
         """From now on rows of these ranges are carried; what waits in the inbox is divided first."""
         if self._outgoing is not None and self._outgoing.version >= message.version:
             return
+        self._pace.begin(self._clock())
         posts = {new: self._acks.post_to(new, endpoint) for new, endpoint in message.news.items()}
         late = [s for s in message.senders if self._barriers.get(s, 0) < message.version]
         divider = self._divider(message.moves, message.everything)
+        names = None if self._shares else self._names_of(message, divider.moved)  # type: ignore[arg-type]
         copies = bool(self._broadcast.gives)
         self._outgoing = StateSender(
-            message.version, divider, posts, late, self._store, self._clock, self._fence, copies
+            message.version, divider, posts, late, self._store, self._clock, self._fence, copies, names
         )
         self._undivided.extendleft(reversed(inbox))
         self._released += len(inbox)
@@ -285,13 +319,16 @@ class Handover:
             share = BULK_SHARE if inbox or self._undivided else IDLE_SHARE
             self._bulk_at = max(self._bulk_at, now) + spent / share
             self._state_at = now + spent / BULK_SHARE
+            self._pace.look(bool(inbox))
             if outgoing.done:
                 self._outgoing = None
-                self._say(
-                    RangesHandedOver(
-                        self._incarnation, outgoing.version, outgoing.news, outgoing.moved_keys, outgoing.moved_bytes
-                    )
+                self._handed_over = RangesHandedOver(
+                    self._incarnation, outgoing.version, outgoing.news, outgoing.moved_keys, outgoing.moved_bytes
                 )
+                self._rests_until = now if self._names is None else self._pace.rests_until(now)
+        if self._handed_over is not None and now >= self._rests_until:
+            self._say(self._handed_over)
+            self._handed_over = None
         if incoming is not None:
             incoming.ask(now)
             if incoming.released and not self._undivided:  # among those may be earlier rows of the same keys

@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.flow.channel.frame import FETCH, GOT, Batch
 from esault.flow.delivery.acks import Post
-from esault.flow.handover.divide import Divider, Entry, divide
+from esault.flow.handover.divide import Divider, Entry, MovedKeys, divide
 from esault.flow.handover.state_sender import Store
 from esault.payload.column import plain
 from esault.routing.ring import Name, canonical, key_of
@@ -44,7 +44,7 @@ class _Receipt:
     time, while a batch for each key would cost fifty times the processing.
     """
 
-    def __init__(self, old: int, post: Post) -> None:
+    def __init__(self, old: int, post: Post, queued: Counter[Name]) -> None:
         self.old = old
         self.post = post
         self.has_rows = False
@@ -53,8 +53,8 @@ class _Receipt:
         self.held: list[tuple[float, Entry]] = []
         #: what waits for state, in order
         self.waiting: deque[_Waiting] = deque()
-        #: rows that wait, by the key's name: a later row of the key must not pass them
-        self.queued: Counter[Name] = Counter()
+        #: rows that wait, by the key's name, of all old owners: a later row of the key must not pass them
+        self.queued = queued
         #: who misses the state of a key
         self.missed: dict[Name, list[_Waiting]] = {}
         #: keys to ask for
@@ -76,7 +76,8 @@ class StateReceiver:
         self._clock = clock
         self._since = clock()
         self._divider = divider
-        self._receipts = {old: _Receipt(old, post) for old, post in posts.items()}
+        self._queued: Counter[Name] = Counter()
+        self._receipts = {old: _Receipt(old, post, self._queued) for old, post in posts.items()}
         self._store = store
         #: entries that may be processed now
         self.released: list[Entry] = []
@@ -88,11 +89,22 @@ class StateReceiver:
 
     def offer(self, entry: Entry) -> Entry | None:
         """Return the part of the entry that concerns no moved key; the rest is held, or released if its key is ready."""
-        parts = self._divider(entry)
+        divider, moved = self._divider, self._divider.moved
+        if isinstance(moved, MovedKeys) and moved.everything is None and self._all_in_order:
+            # No row of a key is processed before its state is here: one that has an element has come, or was here.
+            owners = moved.of_rows_but(self._store.here, self._queued, entry.batch.keys)
+            parts = divide(entry, owners, divider.random64, divider.acks)
+        else:
+            parts = divider(entry)
         for old, part in parts.items():
             if old:
                 self._hold(self._receipts[old], part)  # type: ignore[index]
         return parts.get(0)
+
+    @property
+    def _all_in_order(self) -> bool:
+        """Return whether no row has come before another of its key, but those whose keys are queued."""
+        return not self.released and all(receipt.has_rows for receipt in self._receipts.values())
 
     def _hold(self, receipt: _Receipt, entry: Entry) -> None:
         if receipt.done:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from esault.flow.channel.frame import ROWS, STATE, STATE_END
@@ -38,6 +38,15 @@ class Store(Protocol):
 
     def scan(self) -> Iterator[Name]:
         """Names of all elements that are here now, bit by bit while some of them leave."""
+        ...
+
+    @property
+    def here(self) -> Container[Any]:
+        """Keys of elements that are in memory as objects; none, where that is not known."""
+        ...
+
+    def note_made(self, names: list[Name] | None) -> bool:
+        """From now on add the names of elements that are made or restored to these, or to none; whether that can be."""
         ...
 
     def key_of(self, name: Name) -> Any:
@@ -91,8 +100,11 @@ class StateSender:
         clock: Callable[[], float],
         fence: Callable[[int, int, int], None],
         copies: bool = False,
+        names: Iterator[tuple[int, Name]] | None = None,
     ) -> None:
-        """`fence` is told of each portion before it goes: its version, its number, and 0. `copies`: the broadcast state goes along."""
+        """`names`: the elements whose state goes, with their new owners, 0 for one that stays; None: rows alone move.
+
+        `fence` is told of each portion before it goes: its version, its number, and 0. `copies`: the broadcast state goes along."""
         self.version = version
         self._copies = copies
         self._divider = divider
@@ -108,9 +120,7 @@ class StateSender:
         self._keys = moved if isinstance(moved, MovedKeys) else None
         #: when the rows go, with or without the barriers
         self._rows_by = math.inf if self._keys is not None else clock() + PATIENCE
-        self._scan: Iterator[tuple[int, Name]] | None = None
-        if self._keys is not None:
-            self._scan = self._moved_names(self._keys, store.scan())
+        self._scan = names
         #: keys that a new owner asked for
         self._asked: deque[tuple[int, Any]] = deque()
         #: (new, key, name) of elements that were busy
@@ -155,11 +165,6 @@ class StateSender:
         return sum([len(entry.batch.keys) for entries in self._carried.values() for entry in entries])
 
     # state -----------------------------------------------------------------------------------------
-
-    def _moved_names(self, keys: MovedKeys, names: Iterator[Name]) -> Iterator[tuple[int, Name]]:
-        owner_of, key_of = keys.owner_of, self._store.key_of
-        for name in names:
-            yield owner_of(key_of(name)), name
 
     def fetch(self, new: int, keys: Sequence[Any]) -> None:
         """A new owner holds rows of these keys: they go first."""

@@ -153,6 +153,9 @@ class KeyedOfBatch:
     def scan(self) -> Iterator[Name]:
         return iter(self.names())
 
+    def note_made(self, names: list[Name] | None) -> bool:
+        return False
+
     def on_disk(self) -> Iterator[Name]:
         return iter(())
 

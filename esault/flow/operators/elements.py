@@ -45,6 +45,7 @@ class Elements(dict[Any, Any]):
         "_codec",
         "_emitted",
         "_look_alikes",
+        "_made_names",
         "_make",
         "_plain",
         "_ready",
@@ -77,6 +78,8 @@ class Elements(dict[Any, Any]):
         self._arrived: set[Name] | None = set() if ticks else None
         #: elements made or restored so far
         self.made = 0
+        #: their names, while a change in subscales keeps them
+        self._made_names: list[Name] | None = None
         #: makes an element that needs nothing else; None where some do
         self._plain: Callable[[], Any] | None = None
         self._emitted: Sized = ()
@@ -111,6 +114,8 @@ class Elements(dict[Any, Any]):
             if len(self._emitted) == emitted:
                 element.key = key
                 self.made += 1
+                if self._made_names is not None:
+                    self._made_names.append(key)
                 self[key] = element
                 return element
             # It emitted, which is refused below.
@@ -135,6 +140,8 @@ class Elements(dict[Any, Any]):
         element.key = key
         put_state(self._unit, element, state, self._codec)
         self.made += 1
+        if self._made_names is not None:
+            self._made_names.append(key)
         self[key] = element
         return element
 
@@ -148,6 +155,8 @@ class Elements(dict[Any, Any]):
         if state is not None:
             put_state(self._unit, element, state, self._codec)
         self.made += 1
+        if self._made_names is not None:
+            self._made_names.append(name)
         self._ready(element, key)
         if type(name) is Canonical:
             self._look_alikes[name] = element
@@ -202,6 +211,11 @@ class Elements(dict[Any, Any]):
         States may leave meanwhile: their names may be among them.
         """
         return chain(_popped(self.in_memory()), self.on_disk())
+
+    def note_made(self, names: list[Name] | None) -> bool:
+        """Add the names of elements that are made or restored to these from now on, or to none."""
+        self._made_names = names
+        return True
 
     def in_memory(self) -> list[Name]:
         """Names of all that are in memory at this moment, as objects or packed."""

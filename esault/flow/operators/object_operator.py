@@ -165,6 +165,9 @@ class OneObject:
     def scan(self) -> Iterator[Name]:
         return iter(self.names())
 
+    def note_made(self, names: list[Name] | None) -> bool:
+        return False
+
     def in_memory(self) -> list[Name]:
         of = self._of
         return [None] if not of._given and (of.object.__getstate__() or self._timers) else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import FrameError, StateError
@@ -71,6 +71,15 @@ class OperatorState:
     def scan(self) -> Iterator[Name]:
         """Names of all elements that are here now, bit by bit while some of them leave."""
         return self._by_key.scan()
+
+    @property
+    def here(self) -> Container[Any]:
+        """Keys of elements that are in memory as objects, but those that Python takes for others; none, where that is not known."""
+        return self._by_key if isinstance(self._by_key, dict) else ()
+
+    def note_made(self, names: list[Name] | None) -> bool:
+        """Add the names of elements that are made or restored to these from now on, or to none; whether that can be."""
+        return self._by_key.note_made(names)
 
     def key_of(self, name: Name) -> Any:
         """The key of an element as it travels."""

@@ -83,17 +83,29 @@ class _Cache(dict[Any, int]):
     Keys that Python takes for equal but are not (1 and True) are never kept, so they are computed each time.
     """
 
-    __slots__ = ("_numbers", "_size", "_starts")
+    __slots__ = ("_keys_of", "_numbers", "_owners", "_size", "_starts")
 
     def __init__(self, table: OutputTable, size: int) -> None:
         super().__init__()
         self._size = size
-        # A route never changes its table: two flat lists are enough, and are searched in C. In the sorted dict, which
-        # can be split and merged, a look-up in 10 000 intervals takes five times as long.
-        numbers = {owner: i for i, owner in enumerate(table.owners())}
-        pairs = table.snapshot()[1]
-        self._starts = [start for start, _ in pairs]
-        self._numbers = [numbers[owner] for _, owner in pairs]
+        #: keys by interval, of intervals that had none when this began: they change their owners one by one in a change in subscales
+        self._keys_of: dict[int, list[Any]] = {}
+        # Two flat lists are searched in C. In the sorted dict, which can be split and merged, a look-up in 10 000 intervals
+        # takes five times as long.
+        self._owners, self._starts, self._numbers = _flat(table)
+
+    def turn_to(self, table: OutputTable) -> bool:
+        """Go by this table, if it differs in the owners of intervals alone whose keys are known; False: nothing is changed."""
+        owners, starts, numbers = _flat(table)
+        if owners != self._owners[: len(owners)] or starts != self._starts:
+            return False
+        changed = [i for i, (old, new) in enumerate(zip(self._numbers, numbers)) if old != new]
+        if not all(i in self._keys_of for i in changed):
+            return False
+        for i in changed:
+            self.update(dict.fromkeys(self._keys_of[i], numbers[i]))
+        self._owners, self._numbers = owners, numbers
+        return True
 
     def keep(self, old: _Cache) -> None:
         """Take over from the cache of the table before what is still known: keys of owners all of whose ranges one owner has now.
@@ -104,6 +116,9 @@ class _Cache(dict[Any, int]):
         for start in {*old._starts, *self._starts}:
             now.setdefault(old.at(start), set()).add(self.at(start))
         same = {number: owners.pop() for number, owners in now.items() if len(owners) == 1}
+        for i, start in enumerate(self._starts):
+            if old.at(start) not in same:
+                self._keys_of[i] = []
         if all(number == other for number, other in same.items()) and len(same) == len(now):
             self.update(old)
         else:
@@ -114,12 +129,24 @@ class _Cache(dict[Any, int]):
         return self._numbers[bisect_right(self._starts, place) - 1]
 
     def __missing__(self, key: Any) -> int:
-        number = self._numbers[bisect_right(self._starts, position(key)) - 1]
+        interval = bisect_right(self._starts, position(key)) - 1
+        number = self._numbers[interval]
         if type(key) is str or not is_ambiguous(key):
             if len(self) >= self._size:
                 self.clear()
+                self._keys_of = {i: [] for i in range(len(self._starts))} if self._keys_of else {}
             self[key] = number
+            if interval in self._keys_of:
+                self._keys_of[interval].append(key)
         return number
+
+
+def _flat(table: OutputTable) -> tuple[list[int], list[int], list[int]]:
+    """Return the owners in ring order, the starts of all intervals, and for each the number of its owner among these."""
+    owners = table.owners()
+    numbers = {owner: i for i, owner in enumerate(owners)}
+    pairs = table.snapshot()[1]
+    return owners, [start for start, _ in pairs], [numbers[owner] for _, owner in pairs]
 
 
 class KeyRoute(Route):
@@ -136,12 +163,13 @@ class KeyRoute(Route):
     def install(self, table: OutputTable, channels: Mapping[int, OutChannel]) -> None:
         again = self._table is not None
         super().install(table, channels)
-        cache = _Cache(table, self._cache_size)
-        if again:
-            cache.keep(self._cache)
-        self._cache = cache
         self._only = self._channels[0] if len(self._channels) == 1 else None
-        self._numbers = Numbers(cache.__getitem__)
+        if not again:
+            self._cache = _Cache(table, self._cache_size)
+        elif not self._cache.turn_to(table):
+            before, self._cache = self._cache, _Cache(table, self._cache_size)
+            self._cache.keep(before)
+        self._numbers = Numbers(self._cache.__getitem__)
 
     def push(
         self, lineage: Lineage, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None, now: float

@@ -20,6 +20,8 @@ COMES, GOES, STAYS = "comes", "goes", "stays"
 
 
 class Store(dict):
+    here = ()
+
     def scan(self):
         return iter(list(self))
 

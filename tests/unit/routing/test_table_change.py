@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault.routing.ring import RING
-from esault.routing.table import OutputTable
-from esault.routing.table_change import dealt, merged, moved, rescaled, split
+from esault.routing.table import Move, OutputTable
+from esault.routing.table_change import dealt, merged, moved, rescaled, split, subscales
 
 
 @given(st.integers(1, 60), st.integers(0, 60))
@@ -77,3 +77,33 @@ def test_a_rescale_gives_equal_shares_in_order(count, width):
 def test_the_only_one_cannot_be_merged_away():
     with pytest.raises(ValueError, match="only sub-unit"):
         merged(OutputTable.single(1), 1)
+
+
+@given(counts, counts, st.integers(1, 40))
+def test_subscales_move_the_same_places_to_the_same_owners_each_once(before, after, many):
+    table = OutputTable.even(range(1, before + 1))
+    to = rescaled(table, range(1, after + 1))
+    moves = table.moves_to(to)
+    parts = subscales(moves, many)
+    assert len(parts) <= many
+    now = table.copy()
+    for part in parts:
+        for move in part:
+            assert all(now.owner(place) == move.old for place in (move.low, move.high))
+            now.assign(move.low, move.high, move.new)
+            now.check()
+        largest = max(move.high - move.low + 1 for move in moves)
+        assert max(move.high - move.low + 1 for move in part) <= largest // many + 1
+    now.join_cuts({low for low, _, _ in to.intervals()})
+    assert now.snapshot()[1] == to.snapshot()[1]
+
+
+def test_a_range_of_few_places_has_fewer_subscales():
+    assert subscales([Move(5, 7, 1, 2)], 10) == [[Move(5, 5, 1, 2)], [Move(6, 6, 1, 2)], [Move(7, 7, 1, 2)]]
+    assert subscales([], 10) == []
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 5), (7, 5), (5, RING)])
+def test_what_is_no_range_is_given_to_nobody(low, high):
+    with pytest.raises(ValueError, match="is no range of the ring"):
+        OutputTable.single(1).assign(low, high, 2)

@@ -12,7 +12,8 @@ from esault.errors import TopologyError, UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle
 from esault.sinks import JsonLines
 from esault.sources import Items
-from esault.state.run_state import BEGUN, RunState, check_tables
+from esault.state.last_run import BEGUN
+from esault.state.run_state import RunState, check_tables
 from esault.state.spool import rename_spools, spool_folder
 from esault.state.state_path import state_path
 

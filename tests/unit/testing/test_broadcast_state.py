@@ -18,6 +18,8 @@ from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.topology.broadcast_state import BroadcastState
 
+pytestmark = pytest.mark.usefixtures("subscales")
+
 KEYS = "abcdefgh"
 
 

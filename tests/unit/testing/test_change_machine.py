@@ -25,6 +25,8 @@ from esault.messages.settings import Settings
 from esault.payload.column import plain
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.usefixtures("subscales")
+
 EXAMPLES = int(os.environ.get("ESAULT_PROOF", depth.of(25)))
 #: that may be changed, where the topology has them
 UNITS = ["split", "count", "count~1", "other", "again"]

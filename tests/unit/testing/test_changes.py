@@ -17,6 +17,8 @@ from esault.messages.settings import Settings
 from esault.sources import Items
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.usefixtures("subscales")
+
 
 def dies(local, victim, unborn):
     """Kill it, unless it were the third of a unit to die before it has started: three in a row end the run, as they should."""

@@ -18,6 +18,8 @@ from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.testing import LocalRuntime
 
+pytestmark = pytest.mark.usefixtures("subscales")
+
 LINES = 1500 if depth.PROFILE == "deep" else 800
 CODEC = Codec()
 
@@ -76,7 +78,7 @@ def walk(local, order, unit="count", kills=0, most_seconds=100.0, rate=0.4, kill
                 kills -= 1
         if not local.step():
             local.wait()
-        changing = any(each.change is not None for each in local.driver.units.values())
+        changing = any(each.moving for each in local.driver.units.values())
         assert not (changing and local.driver.checkpoints.current is not None)
         assert local.clock() - start < most_seconds, "stuck"
     assert local.driver.failure is None, local.driver.failure

@@ -19,6 +19,8 @@ from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.windows import SessionWindow, SlidingWindow, TumblingWindow
 
+pytestmark = pytest.mark.usefixtures("subscales")
+
 UNITS = ["pass", "window", "again"]
 
 

@@ -19,8 +19,8 @@ class Unit:
     """One sub-unit, which is never in the way."""
 
     name = "count"
-    change = splits = None
-    unsettled = finishing = wants_checkpoint = False
+    splits = None
+    moving = unsettled = finishing = wants_checkpoint = False
 
     def __init__(self):
         self.subs = {1: SimpleNamespace(incarnation=1, part=0, leaving=False, started_at=0.0, finished=False)}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.checkpoints.checkpoints import LONGEST_BACKOFF, PUT_OFF, Checkpoints, Cut
+from esault.control.checkpoints.checkpoints import LATE, LONGEST_BACKOFF, PUT_OFF, Checkpoints, Cut
 from esault.errors import CheckpointError
 from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Piece, Snapped
 
@@ -20,7 +20,7 @@ def record(incarnation, part=0, **fields):
 
 
 def unit(name, *records, **fields):
-    kept = {"change": None, "splits": None, "unsettled": False, "finishing": False, "wants_checkpoint": False}
+    kept = {"moving": False, "splits": None, "unsettled": False, "finishing": False, "wants_checkpoint": False}
     return SimpleNamespace(name=name, subs={each.incarnation: each for each in records}, **{**kept, **fields})
 
 
@@ -217,7 +217,7 @@ def test_a_unit_may_want_one():
 @pytest.mark.parametrize(
     "fields",
     [
-        {"change": object()},
+        {"moving": True},
         {"unsettled": True},
         {"finishing": True},
     ],
@@ -255,3 +255,18 @@ def test_sources_with_splits_are_told_and_the_last_one_says_that_it_is():
     assert run.said() == [(1, Abandon(1))]
     run.checkpoints.abandon()  # none is on
     assert not run.said()
+
+
+def test_a_change_is_held_up_by_one_that_is_on_and_by_one_that_is_late_if_none_was_complete_since():
+    run = Run(unit("a", record(1)), newest=4, every=1.0)
+    checkpoints = run.checkpoints
+    checkpoints.tick([], 10.0)
+    assert not checkpoints.holds_up(4, 11.0 + LATE - 0.1)
+    assert checkpoints.holds_up(4, 11.0 + LATE)
+    assert not checkpoints.holds_up(3, 11.0 + LATE)  # number 4 was complete since: the next subscale comes first
+    run.begin(11.0)
+    assert checkpoints.holds_up(3, 11.0)
+    run.snapped(1, 11.5)
+    assert not checkpoints.holds_up(5, 11.5)
+    checkpoints.ask()
+    assert checkpoints.holds_up(5, 11.5)

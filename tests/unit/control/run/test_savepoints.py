@@ -32,7 +32,7 @@ class Store:
 class Idle:
     """A unit without sub-units, which may take part at any time."""
 
-    change, unsettled, finishing, splits, subs, wants_checkpoint = None, False, False, None, {}, False
+    moving, unsettled, finishing, splits, subs, wants_checkpoint = False, False, False, None, {}, False
 
 
 @pytest.fixture

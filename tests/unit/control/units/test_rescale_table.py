@@ -26,7 +26,7 @@ from esault.messages.change import (
 from esault.messages.control import Fork, Kill, TableFor
 from esault.routing.table_change import split
 
-IDLE, STARTING, HOLDING, MOVING = RescaleState
+IDLE, STARTING, HOLDING, MOVING, BETWEEN, HOLDING_NEXT = RescaleState
 DOCS = Path(__file__).parents[4] / "docs" / "explanation" / "rescaling.md"
 
 
@@ -79,8 +79,15 @@ EXPECTED = {
     (MOVING, Introduced): (MOVING, [HoldRanges]),
     (MOVING, Replaced): (MOVING, [LostOldOwner]),
     (MOVING, WentBack): (IDLE, []),
+    (BETWEEN, Look): (BETWEEN, []),
+    (BETWEEN, Replaced): (BETWEEN, []),
+    (BETWEEN, WentBack): (IDLE, []),
+    (HOLDING_NEXT, RangesHeld): (MOVING, [TableFor, HandOverRanges]),
+    (HOLDING_NEXT, Look): (HOLDING_NEXT, []),
+    (HOLDING_NEXT, Died): (BETWEEN, [Cancel]),
+    (HOLDING_NEXT, WentBack): (IDLE, []),
 }
-REFUSED = [(state, Requested) for state in (STARTING, HOLDING, MOVING)]
+REFUSED = [(state, Requested) for state in RescaleState if state is not IDLE]
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
@@ -111,9 +118,10 @@ def test_the_table_has_the_cells_that_are_tested_and_no_others():
     assert {kind for _, kind in cells} == set(MESSAGES)
     assert set(TABLE) == set(RescaleState)
     used = {e for row in TABLE.values() for cell in row.values() for e in cell.effects}
-    used |= {e for completion in COMPLETIONS.values() for e in completion.effects}
+    completions = [each for row in COMPLETIONS.values() for each in row]
+    used |= {e for completion in completions for e in completion.effects}
     assert used == set(Effect)
-    assert {completion.guard for completion in COMPLETIONS.values()} == set(Guard)
+    assert {completion.guard for completion in completions} == set(Guard)
 
 
 @pytest.mark.parametrize("state", [HOLDING, MOVING])
@@ -212,11 +220,9 @@ def drawn():
             does = f" / {words(cell.effects)}" if cell.effects else ""
             if cell.effects or cell.next is not None:
                 lines.append(f"  {state.value} --> {(cell.next or state).value}: {kind.__name__}{does}")
-        if state in COMPLETIONS:
-            completion = COMPLETIONS[state]
-            lines.append(
-                f"  {state.value} --> {completion.next.value}: [{completion.guard.value}] / {words(completion.effects)}"
-            )
+        for completion in COMPLETIONS.get(state, ()):
+            does = f" / {words(completion.effects)}" if completion.effects else ""
+            lines.append(f"  {state.value} --> {completion.next.value}: [{completion.guard.value}]{does}")
     return "\n".join(lines)
 
 

@@ -44,8 +44,22 @@ class Post:
 class Store(dict):
     """State by key."""
 
+    #: keys of which a row has been processed
+    here: Any = ()
+    #: keys that are made from now on
+    made: list[Any] | None = None
+
     def scan(self):
         return iter(list(self))
+
+    def note_made(self, names):
+        self.made = names
+        return True
+
+    def make(self, key):
+        self[key] = b"new"
+        if self.made is not None:
+            self.made.append(key)
 
     def key_of(self, name):
         return name
@@ -116,6 +130,34 @@ def test_a_row_never_passes_an_earlier_one_of_its_key():
     assert getting.holding == 0
     getting.offer(_entry("b", "a"))
     assert _released(getting) == ["ba"]
+
+
+def _some_incoming(store):
+    """One that gets some keys and has others, so that each key's place would be looked at."""
+    return StateReceiver(VERSION, _divider(everything=False), {OTHER: Post()}, store, ManualClock())
+
+
+def test_a_key_that_is_at_work_here_needs_no_look_at_its_place_and_never_passes_an_earlier_row():
+    store = Store()
+    store.here = {"a", "own"}
+    getting = _some_incoming(store)
+    assert getting.offer(_entry("a")) is None  # the carried rows of the old owner have not come
+    getting.rows(OTHER, [])
+    getting.state(OTHER, 1, [("a", b"1")])
+    assert getting.offer(_entry("a")) is None  # the first one has been released, and stands in no inbox yet
+    assert _released(getting) == ["a", "a"]
+    assert getting.offer(_entry("own", "a")).batch.keys == ("own", "a")
+    assert getting.offer(_entry("a", "b")).batch.keys == ("a",)
+    getting.state(OTHER, 2, [("b", b"1")])
+    assert _released(getting) == ["b"]
+    getting.offer(_entry("c"))
+    getting.offer(_entry("d", "c"))
+    getting.state(OTHER, 3, [("c", b"1")])
+    assert _released(getting) == ["c"]
+    store.here |= {"c"}  # its first row has been processed; the second one waits with d
+    assert getting.offer(_entry("c", "own")).batch.keys == ("own",)
+    getting.state(OTHER, 4, [("d", b"")])
+    assert _released(getting) == ["dc", "c"]
 
 
 def test_a_key_is_asked_for_once():
@@ -231,7 +273,9 @@ def test_names_of_many_keys_are_forgotten_bit_by_bit_and_the_change_ends_with_th
 def giving():
     """Ten keys of a kilobyte each, and no sender to wait for."""
     post, store = Post(), Store({f"k{i}": bytes(1000) for i in range(10)})
-    return StateSender(VERSION, _divider(), {OTHER: post}, [], store, ManualClock(), lambda *_: None), post, store
+    names = ((OTHER, name) for name in store.scan())
+    given = StateSender(VERSION, _divider(), {OTHER: post}, [], store, ManualClock(), lambda *_: None, names=names)
+    return given, post, store
 
 
 def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -12,6 +13,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.flow.send.route_factory import route
 from esault.routing.ring import position
 from esault.routing.table import OutputTable
+from esault.routing.table_change import merged, moved, rescaled, split, subscales
 from esault.topology.plan import Edge
 
 
@@ -94,6 +96,47 @@ def test_what_the_cache_held_stays_right_over_any_walk_of_changes(seed):
         made.push(Lineage((1, turn, 0), 0.0), part, part, None, 0.0)
         for owner, channel in channels.items():
             assert all(table.owner(position(key)) == owner for key, *_ in channel.rows)
+
+
+def subscale_tables(table, after, many):
+    """The tables that senders get of a change in so many subscales."""
+    parts = subscales(table.moves_to(after), many)
+    found = [table.copy()]
+    for move in (move for moves in parts for move in moves):
+        found[0].assign(move.low, move.high, move.old)
+    for moves in parts:
+        found.append(found[-1].copy())
+        for move in moves:
+            found[-1].assign(move.low, move.high, move.new)
+    return found[1:]
+
+
+@pytest.mark.parametrize(("size", "again"), [(500, 1), (37, 9)])
+@pytest.mark.parametrize("kind", ["split", "merge", "move", "rescale"])
+def test_a_change_in_subscales_computes_a_place_once(kind, size, again, monkeypatch):
+    """With a cache that holds all keys, and one that is cleared in the midst of it."""
+    table = OutputTable.even([1, 2, 3])
+    after = {
+        "split": lambda: split(table, 2, 4),
+        "merge": lambda: merged(table, 3),
+        "move": lambda: moved(table, 2, 4),
+        "rescale": lambda: rescaled(table, [1, 2, 3, 4, 5]),
+    }[kind]()
+    made = route("words", Edge("count", 0, by_key()), size)
+    keys = [f"key-{i}" for i in range(200)]
+    computed = Counter()
+    monkeypatch.setattr("esault.flow.send.route.position", lambda key: computed.update([key]) or position(key))
+    for turn, each in enumerate([table, *subscale_tables(table, after, 7), after]):
+        channels = {owner: Channel() for owner in each.owners()}
+        made.install(each, channels)
+        part = keys if turn % 3 else keys[::2]  # some keys come for the first time in the midst of it
+        made.push(Lineage((1, turn, 0), 0.0), part, part, None, 0.0)
+        for owner, channel in channels.items():
+            assert all(each.owner(position(key)) == owner for key, *_ in channel.rows)
+        assert sum(len(channel.rows) for channel in channels.values()) == len(part)
+        if turn == 7:
+            moves = [key for key in keys if table.owner(position(key)) != after.owner(position(key))]
+            assert max(computed.values()) <= 2 * again and set(moves) <= set(computed)
 
 
 def test_keys_of_owners_that_lost_nothing_are_not_computed_anew(monkeypatch):
