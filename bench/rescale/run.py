@@ -36,7 +36,7 @@ WIDTHS = (2, 2, 1)
 #: seconds from the end of the last change to the end of the run
 TAIL = 1.5
 #: seconds for which a change may go on
-LONGEST = 90.0
+LONGEST = 200.0
 
 
 class _Driven(Session):
