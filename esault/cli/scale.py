@@ -33,6 +33,9 @@ def command(unit: str, n: int, run: str | None) -> None:
             print(f"{chosen.name}, {unit}: to {counted(n, 'sub-unit')} ...", flush=True)
         elif answer.get("waits"):
             print(f"{chosen.name}, {unit}: waits {answer['waits']} ...", flush=True)
+        elif "of" in answer:
+            keys = counted(answer["moved_keys"], "key")
+            print(f"{chosen.name}, {unit}: {keys} moved, {answer['moved']} of {answer['of']} parts ...", flush=True)
         elif answer.get("unchanged"):
             print(f"{chosen.name}, {unit}: has {counted(n, 'sub-unit')} already")
         else:

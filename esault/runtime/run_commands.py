@@ -43,6 +43,8 @@ __all__ = [
 
 #: the newest changes, and widths of a unit, that are told of a run's history
 MOST_WIDTHS = 500
+#: seconds between two lines of how far a change is
+PROGRESS_EVERY = 2.0
 #: the kinds of values in a request, and the words for them
 _KINDS = {
     str: ((str,), "a text"),
@@ -68,6 +70,8 @@ class Answer:
     said: dict[str, Any]
     #: asked after each step of the driver, until it gives the last line; None: `said` is the last
     then: Callable[[], dict[str, Any] | None] | None = None
+    #: asked as often: a line of how far it is, now and then
+    meanwhile: Callable[[], dict[str, Any] | None] = lambda: None
 
 
 class RunCommand:
@@ -142,7 +146,17 @@ class ScaleUnit(RunCommand):
                 watched_by = "none"
             return {"done": True, "watched_by": watched_by, **asdict(record)}
 
-        return Answer({"begun": True}, ended)
+        said_at = now
+
+        def progress() -> dict[str, Any] | None:
+            nonlocal said_at
+            on = run.driver.units[self.unit].change
+            if on is None or on.id != change or on.subscales == 1 or run.driver.now < said_at + PROGRESS_EVERY:
+                return None
+            said_at = run.driver.now
+            return {"moved": on.moved, "of": on.subscales, "moved_keys": on.moved_keys}
+
+        return Answer({"begun": True}, ended, progress)
 
 
 @value_class(frozen=True)

@@ -60,7 +60,8 @@ class Change:
     published_at: float | None = None
     #: of a change in subscales: the table as it will be in the end, of those that were there at the start
     final: OutputTable | None = None
-    #: the moves of the subscales to come
+    #: in how many subscales it goes, and the moves of those to come
+    subscales: int = 1
     later: deque[list[Move]] = field(default_factory=deque)
     #: the newest checkpoint when this subscale began
     newest: int = 0
@@ -71,6 +72,11 @@ class Change:
     def version(self) -> int:
         """The version that its messages name it by."""
         return self.table.version + 1
+
+    @property
+    def moved(self) -> int:
+        """Subscales that have moved, but for the last one."""
+        return self.subscales - len(self.later) - 1
 
     @property
     def new_owners(self) -> set[int]:

@@ -180,6 +180,7 @@ class Rescale(Component):
             before=unit.width,
             newest=unit.checkpoints.newest,
             final=table if len(parts) > 1 else None,
+            subscales=len(parts),
             later=deque(parts[1:]),
         )
 

@@ -44,7 +44,7 @@ from esault.runtime.process.time_slice import GiveWay
 from esault.runtime.process.title import set_title
 from esault.runtime.process.usage import host_usage
 from esault.runtime.process.waker import Waker
-from esault.runtime.run_commands import Answered, Requested, Running
+from esault.runtime.run_commands import Answer, Answered, Requested, Running
 from esault.runtime.worker.probe_loop import ProbeLoop, probe_endpoint
 from esault.runtime.worker.supervisor import Supervisor
 from esault.state.place import place_of
@@ -80,7 +80,7 @@ class DriverActor(Supervisor):
         self._over = False
         self._period = TICK
         #: requests whose end is still to be told: number -> what gives the last answer, or None
-        self._commands: dict[int, Callable[[], dict[str, Any] | None]] = {}
+        self._commands: dict[int, Answer] = {}
         #: requests that wait for the end of a checkpoint
         self._later: list[Requested] = []
         self._shown_at = 0.0
@@ -293,7 +293,7 @@ class DriverActor(Supervisor):
             self._answer(number, {"error": str(error)})
         else:
             if answer.then is not None and number:
-                self._commands[number] = answer.then
+                self._commands[number] = answer
             self._answer(number, answer.said, last=answer.then is None)
         self._carry()
 
@@ -305,9 +305,13 @@ class DriverActor(Supervisor):
 
     def _answer_ended(self) -> None:
         """Answer requests whose change has ended."""
-        for number, then in list(self._commands.items()):
-            said = then()
-            if said is not None:
+        for number, answer in list(self._commands.items()):
+            said = answer.then() if answer.then is not None else None
+            if said is None:
+                progress = answer.meanwhile()
+                if progress is not None:
+                    self._answer(number, progress, last=False)
+            else:
                 del self._commands[number]
                 if self._core is not None:  # who asks next is to see what the answer says
                     self.send(self._command, snapshot(self._core, self._now()))

@@ -24,3 +24,11 @@ def test_it_tells_of_keys_where_keys_moved(monkeypatch, keys, told):
     monkeypatch.setattr(control_client, "ask", lambda *asked, **how: [{"begun": True}, {**RECORD, "moved_keys": keys}])
     result = CliRunner().invoke(command, ["split", "3"])
     assert result.output.splitlines() == ["words, split: to 3 sub-units ...", f"words, split: {told}"]
+
+
+def test_a_long_change_says_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(control_client, "choose", lambda run: SimpleNamespace(name="words", control_socket="x"))
+    lines = [{"begun": True}, {"moved": 12, "of": 50, "moved_keys": 24_576}, {**RECORD, "moved_keys": 7}]
+    monkeypatch.setattr(control_client, "ask", lambda *asked, **how: lines)
+    result = CliRunner().invoke(command, ["split", "3"])
+    assert result.output.splitlines()[1] == "words, split: 24,576 keys moved, 12 of 50 parts ..."

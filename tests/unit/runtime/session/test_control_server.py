@@ -122,6 +122,24 @@ def test_who_scales_a_unit_hears_how_it_went_and_which_policy_may_change_it_agai
     assert (said["done"], said["watched_by"], said["before"], said["after"]) == (True, watched_by, 1, 3)
 
 
+def test_who_scales_a_unit_hears_now_and_then_how_far_it_is(local, monkeypatch):
+    monkeypatch.setattr("esault.control.units.rescale.SUBSCALE_KEYS", 1)
+    monkeypatch.setattr("esault.runtime.run_commands.PROGRESS_EVERY", 0.01)
+    local.run_for(0.5)
+    answer = ScaleUnit("count", 3).carry_out(Running(local.driver, {}), local.clock())
+    said = []
+    while answer.then() is None:
+        local.step() or local.wait()
+        said += [line for line in [answer.meanwhile()] if line is not None]
+    assert answer.meanwhile() is None
+    assert said
+    assert {line["of"] for line in said} == {said[0]["of"]}
+    moved = [line["moved"] for line in said]
+    assert moved == sorted(moved)
+    assert 0 <= moved[0] <= moved[-1] < said[0]["of"]
+    assert answer.then()["moved_keys"] >= said[-1]["moved_keys"]
+
+
 def test_no_policy_changes_a_spout_that_was_scaled(tmp_path):
     (tmp_path / "a.txt").write_text("1\n2\n")
     t = Topology("t")
