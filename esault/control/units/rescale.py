@@ -195,9 +195,19 @@ class Rescale(Component):
 
     def _subscales(self, moves: list[Move]) -> int:
         """Return in how many subscales these moves are made: none moves many more keys than `SUBSCALE_KEYS` from one sub-unit."""
-        unit = self._unit
-        if unit.plan.objects != "key" or unit.plan.batch or unit.plan.replicas > 1:
+        plan = self._unit.plan
+        if plan.objects != "key" or plan.batch or plan.replicas > 1:
             return 1
+        most = min(
+            MOST_SUBSCALES,
+            MOST_CUTS // max(1, len(moves)),
+            MOST_TABLES // max(1, len(self._senders.known)),
+        )
+        return max(1, min(most, math.ceil(self._keys_given(moves) / SUBSCALE_KEYS)))
+
+    def _keys_given(self, moves: list[Move]) -> float:
+        """Return about how many keys the sub-unit gives that gives most; 0 where states are on a disk."""
+        unit = self._unit
         assert unit.table is not None
         keys: dict[int, float] = defaultdict(float)
         for move in moves:
@@ -206,15 +216,10 @@ class Rescale(Component):
                 if (
                     status.rows.keys_on_disk
                 ):  # their names, which subscales keep, would fill the memory that there is not
-                    return 1
+                    return 0.0
                 places = sum(high - low + 1 for low, high in unit.table.ranges(move.old))
                 keys[move.old] += status.rows.elements * (move.high - move.low + 1) / places
-        most = min(
-            MOST_SUBSCALES,
-            MOST_CUTS // max(1, len(moves)),
-            MOST_TABLES // max(1, len(self._senders.known)),
-        )
-        return max(1, min(most, math.ceil(max(keys.values(), default=0.0) / SUBSCALE_KEYS)))
+        return max(keys.values(), default=0.0)
 
     @staticmethod
     def _cut(table: OutputTable, parts: list[list[Move]]) -> OutputTable:

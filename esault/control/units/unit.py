@@ -287,6 +287,7 @@ class Unit:
 
     def successor(self, now: float) -> Unit:
         """Return the same unit for its next life: as many sub-units, with the same shares of the ring, without state."""
+        self.handle(WentBack(), now)  # a change that is on may give it another table
         width = self.parallelism if self.plan.kind == "spout" and self.splits is None else self.width
         made = Unit(self._topology, self.plan, width, self.state.new_build, self.new_id)
         made.state.targets = self.state.targets
@@ -298,7 +299,6 @@ class Unit:
         made.state.draining = self.state.draining
         for incarnation in self.subs:
             self.measurements.died(incarnation, state_too=False)
-        self.handle(WentBack(), now)
         made.state.changes, made.state.history = self.changes, self.history
         made.state.measurements, made.died_at = self.measurements, now
         if self.table is not None and self.plan.kind != "spout":

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from esault.control.units.rescale import SUBSCALE_KEYS, Rescale
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(params=["at once", "in subscales"])
 def subscales(request, monkeypatch):
-    """The few keys of a walk move as they do there, and as many do: one after the other."""
+    """The few keys of a walk move as they do there, and as many do: in five subscales."""
     if request.param == "in subscales":
-        monkeypatch.setattr("esault.control.units.rescale.SUBSCALE_KEYS", 1)
+        monkeypatch.setattr(Rescale, "_keys_given", lambda self, moves: 5 * SUBSCALE_KEYS)

@@ -181,6 +181,13 @@ def test_all_that_go_back_begin_with_the_shares_that_were_asked_for():
     starts = [start for start, _ in after.snapshot()[1]]
     assert [start for start, _ in next_life.lives.first_table([11, 12, 13]).snapshot()[1]] == starts
     assert next_life.parallelism == 3
+    one = with_keys(6 * SUBSCALE_KEYS)
+    begun(one, "merge")
+    begin_to_hold(one)
+    one.move_on()
+    one.unit.check(one.now)
+    assert one.unit.width == 2
+    assert one.unit.successor(one.now).parallelism == 1
     assert [record.dropped for record in one.unit.changes] == [""]
 
 
