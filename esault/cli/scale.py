@@ -35,7 +35,7 @@ def command(unit: str, n: int, run: str | None) -> None:
             print(f"{chosen.name}, {unit}: waits {answer['waits']} ...", flush=True)
         elif "of" in answer:
             keys = counted(answer["moved_keys"], "key")
-            print(f"{chosen.name}, {unit}: {keys} moved, {answer['moved']} of {answer['of']} parts ...", flush=True)
+            print(f"{chosen.name}, {unit}: {keys} moved, {answer['moved']} of {answer['of']} subscales ...", flush=True)
         elif answer.get("unchanged"):
             print(f"{chosen.name}, {unit}: has {counted(n, 'sub-unit')} already")
         else:

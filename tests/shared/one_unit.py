@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from esault.control.units.rescale import SUBSCALE_KEYS
 from esault.control.units.rescale_table import RescaleState
+from esault.control.units.subscales import SUBSCALE_KEYS
 from esault.control.units.unit import Unit
 from esault.messages.change import RangesHandedOver, RangesHeld, StateInstalled
 from esault.messages.control import (

@@ -64,7 +64,7 @@ class Change:
     subscales: int = 1
     later: deque[list[Move]] = field(default_factory=deque)
     #: the newest checkpoint when this subscale began
-    newest: int = 0
+    checkpoint: int = 0
     #: a sub-unit has just died that has not been replaced
     dying: bool = False
 
@@ -95,10 +95,7 @@ class Change:
     def rename(self, dead: int, new: int) -> None:
         """Put another incarnation in the place of a dead one."""
 
-        def name(incarnation: int) -> int:
-            return new if incarnation == dead else incarnation
-
-        self.moves = [m._replace(old=name(m.old), new=name(m.new)) for m in self.moves]
+        self.moves = _renamed(self.moves, dead, new)
         for names in (self.news, self.waiting, self.giving):
             if dead in names:
                 names.discard(dead)
@@ -106,14 +103,7 @@ class Change:
 
     def rename_later(self, dead: int, new: int) -> None:
         """Put another incarnation in the place of a dead one in what is to come."""
-        for moves in self.later:
-            moves[:] = [
-                move._replace(
-                    old=new if move.old == dead else move.old,
-                    new=new if move.new == dead else move.new,
-                )
-                for move in moves
-            ]
+        self.later = deque([_renamed(moves, dead, new) for moves in self.later])
 
     def record(self, unit: str, now: float, after: int, dropped: str = "") -> ChangeRecord:
         """Return the record for the report."""
@@ -133,3 +123,8 @@ class Change:
             prepared=(self.published_at or now) - self.at,
             id=self.id,
         )
+
+
+def _renamed(moves: list[Move], dead: int, new: int) -> list[Move]:
+    name = {dead: new}
+    return [m._replace(old=name.get(m.old, m.old), new=name.get(m.new, m.new)) for m in moves]

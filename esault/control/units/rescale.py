@@ -12,8 +12,7 @@ change.
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -32,6 +31,7 @@ from esault.control.units.signals import (
     SubUnitGone,
     WentBack,
 )
+from esault.control.units.subscales import cut, divided
 from esault.control.units.unit_state import Component, Handler, UnitState
 from esault.control.units.unit_throttle import UnitThrottle
 from esault.errors import UsageError
@@ -50,14 +50,9 @@ from esault.messages.change import (
 )
 from esault.messages.control import Finish, Kill
 from esault.routing.table import Move, OutputTable
-from esault.routing.table_change import dealt, subscales
+from esault.routing.table_change import dealt
 
 __all__ = ["Rescale"]
-
-#: keys that one sub-unit gives in a subscale: moving so many takes some 25 ms of a processor
-SUBSCALE_KEYS = 2048
-#: subscales of a change, at most; the cuts that they make in a table; and the tables that senders get of a change
-MOST_SUBSCALES, MOST_CUTS, MOST_TABLES = 128, 1024, 4096
 
 
 class Rescale(Component):
@@ -70,7 +65,6 @@ class Rescale(Component):
         self._throttle = throttle
         self.state = RescaleState.IDLE
         self.change: Change | None = None
-        self._now = 0.0
         self._effects: dict[Effect, Callable[[Any, float], bool | None]] = {
             Effect.REFUSE: self._refuse,
             Effect.FORK_NEW_OWNERS: self._fork_new_owners,
@@ -92,11 +86,11 @@ class Rescale(Component):
             Effect.RECORD_AS_DONE: self._record_as_done,
             Effect.RECORD: self._record,
         }
-        self._guards: dict[Guard, Callable[[], bool]] = {
+        self._guards: dict[Guard, Callable[[float], bool]] = {
             Guard.NEW_OWNERS_STARTED: self._new_owners_started,
             Guard.ALL_HOLD: self._all_hold,
             Guard.ALL_MOVED: self._all_moved,
-            Guard.NOTHING_LEFT: lambda: not self._on.later,
+            Guard.NOTHING_LEFT: lambda now: not self._on.later,
             Guard.ALL_STARTED: self._all_started,
         }
 
@@ -110,18 +104,17 @@ class Rescale(Component):
 
     def _step(self, kind: type, message: Any, now: float) -> bool:
         """Do what the table says. True: no other component is to see the message."""
-        self._now = now
         cell = TABLE[self.state].get(kind)
         if cell is None or not self._is_meant(message):
             return False
         taken = self._do(cell.effects, cell.next, message, now)
-        while (completion := self._completion()) is not None:
+        while (completion := self._completion(now)) is not None:
             self._do(completion.effects, completion.next, message, now)
         return taken
 
-    def _completion(self) -> Completion | None:
+    def _completion(self, now: float) -> Completion | None:
         """Return the first one of this state that has what it waits for."""
-        return next((each for each in COMPLETIONS.get(self.state, ()) if self._guards[each.guard]()), None)
+        return next((each for each in COMPLETIONS.get(self.state, ()) if self._guards[each.guard](now)), None)
 
     def _do(self, effects: tuple[Effect, ...], after: RescaleState | None, message: Any, now: float) -> bool:
         before = self.state
@@ -166,8 +159,8 @@ class Rescale(Component):
             raise
         table.version = unit.table.version
         moves = self._moves_to(table, made)
-        parts = subscales(moves, self._subscales(moves))
-        first = self._cut(unit.table, parts) if len(parts) > 1 else table
+        parts = divided(unit, moves, len(self._senders.known))
+        first = cut(unit.table, parts) if len(parts) > 1 else table
         self.change = Change(
             id=request.id,
             kind=request.kind,
@@ -178,7 +171,7 @@ class Rescale(Component):
             reason=request.reason,
             policy=request.policy,
             before=unit.width,
-            newest=unit.checkpoints.newest,
+            checkpoint=unit.checkpoints.newest,
             final=table if len(parts) > 1 else None,
             subscales=len(parts),
             later=deque(parts[1:]),
@@ -193,45 +186,7 @@ class Rescale(Component):
         olds = unit.table.owners()
         return dealt(olds, news) if set(olds) <= set(table.owners()) else []
 
-    def _subscales(self, moves: list[Move]) -> int:
-        """Return in how many subscales these moves are made: none moves many more keys than `SUBSCALE_KEYS` from one sub-unit."""
-        plan = self._unit.plan
-        if plan.objects != "key" or plan.batch or plan.replicas > 1:
-            return 1
-        most = min(
-            MOST_SUBSCALES,
-            MOST_CUTS // max(1, len(moves)),
-            MOST_TABLES // max(1, len(self._senders.known)),
-        )
-        return max(1, min(most, math.ceil(self._keys_given(moves) / SUBSCALE_KEYS)))
-
-    def _keys_given(self, moves: list[Move]) -> float:
-        """Return about how many keys the sub-unit gives that gives most; 0 where states are on a disk."""
-        unit = self._unit
-        assert unit.table is not None
-        keys: dict[int, float] = defaultdict(float)
-        for move in moves:
-            status = unit.measurements.last(move.old)
-            if status is not None:
-                if (
-                    status.rows.keys_on_disk
-                ):  # their names, which subscales keep, would fill the memory that there is not
-                    return 0.0
-                places = sum(high - low + 1 for low, high in unit.table.ranges(move.old))
-                keys[move.old] += status.rows.elements * (move.high - move.low + 1) / places
-        return max(keys.values(), default=0.0)
-
-    @staticmethod
-    def _cut(table: OutputTable, parts: list[list[Move]]) -> OutputTable:
-        """Return the table after the first subscale, cut where the others begin, so that senders compute no key's place for them."""
-        after = table.copy()
-        for moves in reversed(parts):
-            for move in moves:
-                after.assign(move.low, move.high, move.new if moves is parts[0] else move.old)
-        after.version = table.version
-        return after
-
-    def _new_owners_started(self) -> bool:
+    def _new_owners_started(self, now: float) -> bool:
         subs = self._unit.subs
         return all(new in subs and subs[new].started_at is not None for new in self._on.news)
 
@@ -266,7 +221,7 @@ class Rescale(Component):
     def _note_held(self, message: RangesHeld, now: float) -> None:
         self._on.waiting.discard(message.incarnation)
 
-    def _all_hold(self) -> bool:
+    def _all_hold(self, now: float) -> bool:
         # A sender that is being registered is confirmed first: it would not be waited for else.
         return not self._on.waiting and not self._senders.registering
 
@@ -327,15 +282,15 @@ class Rescale(Component):
         change.moved_keys += message.moved_keys
         change.moved_bytes += message.moved_bytes
 
-    def _all_moved(self) -> bool:
+    def _all_moved(self, now: float) -> bool:
         return not self._on.waiting and not self._on.giving and not self._senders.switching
 
     # the next subscale ----------------------------------------------------------------------------
 
-    def _all_started(self) -> bool:
+    def _all_started(self, now: float) -> bool:
         """Return whether all owners are there, and no checkpoint waits: there is one between two subscales at most."""
         checkpoints = self._unit.checkpoints
-        return self._all_there and not checkpoints.holds_up(self._on.newest, self._now)
+        return self._all_there and not checkpoints.holds_up(self._on.checkpoint, now)
 
     @property
     def _all_there(self) -> bool:
@@ -351,7 +306,7 @@ class Rescale(Component):
         assert table is not None
         change.moves = change.later.popleft()
         change.news = set()  # they have ranges by now, and their broadcast state
-        change.newest = self._unit.checkpoints.newest
+        change.checkpoint = self._unit.checkpoints.newest
         after = table.copy()
         for move in change.moves:
             after.assign(move.low, move.high, move.new)

@@ -31,7 +31,7 @@ class RescaleState(Enum):
     #: a subscale has moved, and it is looked whether the next one may begin
     BETWEEN = "between"
     #: new owners begin to hold the rows of the next subscale
-    HOLDING_NEXT = "holding_next"
+    HOLDING_NEXT = "next"
 
 
 class Effect(Enum):

@@ -104,7 +104,8 @@ class StateSender:
     ) -> None:
         """`names`: the elements whose state goes, with their new owners, 0 for one that stays; None: rows alone move.
 
-        `fence` is told of each portion before it goes: its version, its number, and 0. `copies`: the broadcast state goes along."""
+        `fence` is told of each portion before it goes: its version, its number, and 0. `copies`: the broadcast state goes along.
+        """
         self.version = version
         self._copies = copies
         self._divider = divider

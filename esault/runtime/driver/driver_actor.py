@@ -306,7 +306,8 @@ class DriverActor(Supervisor):
     def _answer_ended(self) -> None:
         """Answer requests whose change has ended."""
         for number, answer in list(self._commands.items()):
-            said = answer.then() if answer.then is not None else None
+            assert answer.then is not None
+            said = answer.then()
             if said is None:
                 progress = answer.meanwhile()
                 if progress is not None:

@@ -31,4 +31,4 @@ def test_a_long_change_says_how_far_it_is(monkeypatch):
     lines = [{"begun": True}, {"moved": 12, "of": 50, "moved_keys": 24_576}, {**RECORD, "moved_keys": 7}]
     monkeypatch.setattr(control_client, "ask", lambda *asked, **how: lines)
     result = CliRunner().invoke(command, ["split", "3"])
-    assert result.output.splitlines()[1] == "words, split: 24,576 keys moved, 12 of 50 parts ..."
+    assert result.output.splitlines()[1] == "words, split: 24,576 keys moved, 12 of 50 subscales ..."

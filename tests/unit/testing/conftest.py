@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from esault.control.units.rescale import SUBSCALE_KEYS, Rescale
+from esault.control.units.subscales import SUBSCALE_KEYS
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -14,4 +14,4 @@ sys.path.insert(0, str(Path(__file__).parent))
 def subscales(request, monkeypatch):
     """The few keys of a walk move as they do there, and as many do: in five subscales."""
     if request.param == "in subscales":
-        monkeypatch.setattr(Rescale, "_keys_given", lambda self, moves: 5 * SUBSCALE_KEYS)
+        monkeypatch.setattr("esault.control.units.subscales.keys_given", lambda unit, moves: 5 * SUBSCALE_KEYS)

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from one_unit import SENDER, OneUnit
 
-from esault.control.units.rescale import MOST_CUTS, MOST_SUBSCALES, MOST_TABLES, SUBSCALE_KEYS
 from esault.control.units.rescale_table import RescaleState
+from esault.control.units.subscales import MOST_CUTS, MOST_SUBSCALES, MOST_TABLES, SUBSCALE_KEYS
 from esault.messages.change import Cancel, HandOverRanges, HoldRanges, Leave, RangesHeld
 from esault.messages.control import Added, Fork, Register, TableFor
 from esault.routing.table_change import merged, moved, rescaled, split
@@ -46,20 +46,26 @@ def begin_to_hold(one):
     one.say(*(RangesHeld(new, one.unit.change.version) for new in set(one.unit.change.waiting)))
 
 
+def each_subscale(one):
+    """What the unit sends when each subscale begins to move."""
+    while one.unit.change is not None:
+        begin_to_hold(one)
+        yield one.sent()
+        one.move_on()
+        one.unit.check(one.now)
+        one.check_owners()
+
+
 @pytest.mark.parametrize("kind", ["split", "merge", "move", "rescale"])
 def test_each_subscale_moves_its_part_and_the_last_one_gives_the_table_that_was_asked_for(kind):
     one = with_keys(10 * SUBSCALE_KEYS)
     after = begun(one, kind)
     seen = []
-    while one.unit.change is not None:
-        begin_to_hold(one)
-        handed = [m for _, m in one.sent(HandOverRanges)]
+    for sent in each_subscale(one):
+        handed = [m for _, m in sent if isinstance(m, HandOverRanges)]
         seen.append([(low, high, new) for m in handed for low, high, new in m.moves])
         # What is to come is said each time: an old owner that was replaced knows nothing of it.
         assert [len(m.later) for m in handed] == [len(one.unit.change.later) * len(m.moves) for m in handed]
-        one.move_on()
-        one.unit.check(one.now)
-        one.check_owners()
     assert len(seen) == {"split": 5, "merge": 10, "move": 10, "rescale": 10}[kind]
     places = sorted((low, high) for part in seen for low, high, _ in part)
     assert all(before[1] < later[0] for before, later in pairwise(places))
@@ -76,24 +82,14 @@ def test_each_subscale_moves_its_part_and_the_last_one_gives_the_table_that_was_
 def test_only_the_last_subscale_has_one_leave():
     one = with_keys(3 * SUBSCALE_KEYS)
     begun(one, "merge")
-    leaves = []
-    while one.unit.change is not None:
-        begin_to_hold(one)
-        leaves.append(len(one.sent(Leave)))
-        one.move_on()
-        one.unit.check(one.now)
-    assert leaves == [0, 0, 1]
+    assert [sum(isinstance(m, Leave) for _, m in sent) for sent in each_subscale(one)] == [0, 0, 1]
 
 
 def test_senders_get_all_cuts_with_the_first_table_and_one_that_comes_later_gets_none_of_them():
     one = with_keys(6 * SUBSCALE_KEYS)
     begun(one, "split")
-    starts = []
-    while one.unit.change is not None:
-        begin_to_hold(one)
-        starts.append([start for start, _ in one.sent(TableFor)[-1][1].table.pairs])
-        one.move_on()
-        one.unit.check(one.now)
+    tables = [[m.table for _, m in sent if isinstance(m, TableFor)][-1] for sent in each_subscale(one)]
+    starts = [[start for start, _ in table.pairs] for table in tables]
     assert len(starts) == 3
     assert starts.count(starts[0]) == 3
     assert len(starts[0]) == 5

@@ -123,7 +123,7 @@ def test_who_scales_a_unit_hears_how_it_went_and_which_policy_may_change_it_agai
 
 
 def test_who_scales_a_unit_hears_now_and_then_how_far_it_is(local, monkeypatch):
-    monkeypatch.setattr("esault.control.units.rescale.Rescale._keys_given", lambda self, moves: 10_000)
+    monkeypatch.setattr("esault.control.units.subscales.keys_given", lambda unit, moves: 10_000)
     monkeypatch.setattr("esault.runtime.run_commands.PROGRESS_EVERY", -1.0)
     local.run_for(0.5)
     answer = ScaleUnit("count", 3).carry_out(Running(local.driver, {}), local.clock())
