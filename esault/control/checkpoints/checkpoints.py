@@ -16,8 +16,9 @@ __all__ = ["Checkpoints", "Cut"]
 PUT_OFF = 0.25
 #: most seconds after one in which no other begins, so that units can change in between: policies look a few times in them
 BREATH = 0.6
-#: seconds that one waits for a change in subscales: a short one is not held up by it
-LATE = 2.0
+#: seconds that one waits for a change in subscales: a short one is not held up by it; and how many times as long as the one before took,
+#: since each one in the midst of a change writes all keys of who gave some
+LATE, PATIENT = 2.0, 4.0
 #: seconds between two at most, when they cannot be completed
 LONGEST_BACKOFF = 30.0
 #: times that the seconds between two are doubled; from a millisecond on this is the longest
@@ -85,6 +86,8 @@ class Checkpoints:
         self._asked = 0
         #: how many were given up since the newest
         self._failed = 0
+        #: seconds that the newest complete one took
+        self._lasted = 0.0
         #: of the newest complete one: unit -> sub-unit -> its pieces, the base first
         self.chains: dict[str, dict[int, list[Piece]]] = {}
         self._unit_of: dict[int, str] = {}
@@ -119,7 +122,9 @@ class Checkpoints:
 
     def holds_up(self, behind: int, now: float) -> bool:
         """Return whether a change waits between two subscales: one is on, or one is late and none was complete since `behind`."""
-        return self.current is not None or (self.newest <= behind and self._is_due(now - LATE))
+        return self.current is not None or (
+            self.newest <= behind and self._is_due(now - max(LATE, PATIENT * self._lasted))
+        )
 
     def _is_due(self, now: float) -> bool:
         return self._asked > self.newest or (self._due is not None and now >= self._due and not self.held)
@@ -202,6 +207,7 @@ class Checkpoints:
                 return
             self.current = None
             self._failed = 0
+            self._lasted = now - cut.begun_at
             if self._due is not None:
                 # Where units are overloaded, barriers wait behind what waits, maybe longer than from one checkpoint to the next. Without
                 # time between them one would always be on, and units could not grow. It is as long as the checkpoint was: short ones stay on time.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.control.checkpoints.checkpoints import LATE, LONGEST_BACKOFF, PUT_OFF, Checkpoints, Cut
+from esault.control.checkpoints.checkpoints import LATE, LONGEST_BACKOFF, PATIENT, PUT_OFF, Checkpoints, Cut
 from esault.errors import CheckpointError
 from esault.messages.checkpoint import Abandon, Checkpoint, Completed, NotSnapped, Piece, Snapped
 
@@ -266,7 +266,11 @@ def test_a_change_is_held_up_by_one_that_is_on_and_by_one_that_is_late_if_none_w
     assert not checkpoints.holds_up(3, 11.0 + LATE)  # number 4 was complete since: the next subscale comes first
     run.begin(11.0)
     assert checkpoints.holds_up(3, 11.0)
-    run.snapped(1, 11.5)
-    assert not checkpoints.holds_up(5, 11.5)
+    run.snapped(1, 12.5)  # it took 1.5 s: a change goes on for four times as long before the next one
+    assert not checkpoints.holds_up(5, 12.5)
+    checkpoints.tick([], 12.5)
+    due = checkpoints._due
+    assert not checkpoints.holds_up(5, due + PATIENT * 1.5 - 0.1)
+    assert checkpoints.holds_up(5, due + PATIENT * 1.5)
     checkpoints.ask()
     assert checkpoints.holds_up(5, 11.5)
