@@ -3,7 +3,8 @@
 python -m bench.spark_faults --out DIR [--quick] [--runs FAULTS] [--minutes N] [--seed N]
 
 It starts a master and two workers of one core, in network namespaces where those can be made, each with a /tmp of its own.
-What is in DIR already is counted, too: a hundred faults take hours.
+What is in DIR already is counted, too: a hundred faults take hours. The result is written whenever an epoch has ended behind faults: a
+bench that is stopped leaves what it has counted up to there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from bench.kit.arguments import parse
 from bench.kit.machine import facts
-from bench.kit.result import Bar, runs_before, write
+from bench.kit.result import Bar, runs_before, save, write
 from bench.kit.spark_cluster import SparkCluster
 from bench.spark_faults.trial import Lost, Trial
 from bench.workloads.loads import SEED
@@ -40,12 +41,13 @@ def _said(runs: list[dict[str, Any]]) -> tuple[list[str], list[Bar]]:
     """Lines and bars for all runs together."""
 
     def total(name: str) -> int:
-        return sum(run[name] for run in runs)
+        return sum(run.get(name, 0) for run in runs)
 
     lines = [
         f"{total('faults')} faults in {total('seconds') / 60:.0f} minutes, {total('amid_batches')} of them while a batch was computed; "
         f"{total('epochs')} epochs, {total('commands')} commands, {total('failed_commands')} of which ended by a fault to others",
         f"{total('numbers'):,} numbers, two tuples each: {', '.join(f'{name} {total(name)}' for name in WRONG)}",
+        *_stopped(runs),
         "seconds from the batch with the fault, and with others, to the end of the next epoch:",
     ]
     by_kind: dict[str, list[float]] = defaultdict(list)
@@ -66,27 +68,43 @@ def _said(runs: list[dict[str, Any]]) -> tuple[list[str], list[Bar]]:
     return lines, bars
 
 
+def _stopped(runs: list[dict[str, Any]]) -> list[str]:
+    """Say how many runs did not come to their end, of which less could be compared."""
+    stopped = [run for run in runs if not run.get("over", True)]
+    rows = sum(run["rows"] for run in stopped)
+    said = f"  {len(stopped)} of {len(runs)} runs stopped early: of {rows:,} rows those up to the newest of each key were compared, no state"
+    return [said] if stopped else []
+
+
 def main() -> None:
     """The bench."""
     arguments = parse(__doc__, _options)
     faults = arguments.runs or (QUICK if arguments.quick else FAULTS)
     runs = runs_before(arguments.out, "runs", arguments.seed)
-    machine = facts()
+    about = {"machine": facts(), "seed": arguments.seed, "rate": RATE, "spark": version("pyspark")}
+
+    def result(found: dict[str, Any]) -> dict[str, Any]:
+        return {"bench": "spark_faults", "runs": [*runs, {**about, **found}]}
+
+    def keep(found: dict[str, Any]) -> None:
+        so_far = result(found)
+        save(arguments.out, so_far, _said(so_far["runs"])[0])
+
     # not below /tmp, of which each host has its own
     folder = Path(tempfile.mkdtemp(prefix="esault-spark-faults-", dir="/var/tmp"))
     with SparkCluster(folder / "cluster") as cluster:
         (folder / "run").mkdir()
         trial = Trial(cluster, folder / "run", RATE, arguments.seed)
         try:
-            found = trial.run(faults, minutes=arguments.minutes)
+            found = trial.run(faults, minutes=arguments.minutes, keep=keep)
         except Lost as error:
             raise SystemExit(f"lost after {sum(map(len, trial.happened.values()))} faults: {error}") from None
         finally:
             trial.kill()
-    runs.append({"machine": machine, "seed": arguments.seed, "rate": RATE, "spark": version("pyspark"), **found})
-    lines, bars = _said(runs)
+    whole = result(found)
+    lines, bars = _said(whole["runs"])
     unit = "seconds (median; line: least to most)"
-    write(arguments.out, {"bench": "spark_faults", "runs": runs}, lines, {"until the next epoch is over": bars}, unit)
+    write(arguments.out, whole, lines, {"until the next epoch is over": bars}, unit)
     if wrong := [name for name in WRONG if found[name]]:
         raise SystemExit(f"not exact: {', '.join(wrong)}; what the run left is in {folder}")
     shutil.rmtree(folder, ignore_errors=True)

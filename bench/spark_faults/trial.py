@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.faults.count import each_once
+from bench.faults.count import each_once, rows_up_to_now
 from bench.kit.spark_cluster import SparkCluster
 from bench.spark_faults.topology import EACH, END, KEYS
 
@@ -142,11 +143,17 @@ class Trial:
 
     # faults ----------------------------------------------------------------------------------------
 
-    def run(self, faults: int, kinds: list[str] | None = None, minutes: float = float("inf")) -> dict[str, Any]:
+    def run(
+        self,
+        faults: int,
+        kinds: list[str] | None = None,
+        minutes: float = float("inf"),
+        keep: Callable[[dict[str, Any]], None] = lambda found: None,
+    ) -> dict[str, Any]:
         """So many faults, or these, and none after so many minutes; then the end. Raises Lost.
 
         They come within batches, up to VOLLEY into one, and then an epoch must end before the next. The command is killed within the first
-        batch, before there is anything to go on from.
+        batch, before there is anything to go on from. `keep` is given the counts so far whenever such an epoch has ended.
         """
         begun, done = time.time(), 0
         self.start()
@@ -180,20 +187,25 @@ class Trial:
                 self.happened[kind].append(took)
             seconds = min(20.0, max(2.0, took / 4))
             print(f"  {done} of {faults}: {', '.join(volley)}: {took:.0f} s, epoch {last}", flush=True)
+            keep(self._found(done, begun, over=False))
         # No more than that can have been read; what is missing up to there is read as fast as it goes.
         number = 2 * (int(self.rate * (time.time() - begun)) // 2 + 1000)
         (self.folder / END).write_text(str(number))
         self._until_drained()
+        return {**self._found(done, begun, over=True), "numbers": number, **self._counted(number)}
+
+    def _found(self, done: int, begun: float, over: bool) -> dict[str, Any]:
+        """The counts so far. `over`: the sources have ended, so that state and rows can be compared with all that there must be."""
         return {
+            "over": over,
             "faults": done,
             "commands": self.commands,
             "failed_commands": self.failed,
             "amid_batches": self.amid,
             "epochs": self.done() + 1,
             "seconds": time.time() - begun,
-            "numbers": number,
-            **self._counted(number),
-            "by_kind": dict(self.happened),
+            **({} if over else rows_up_to_now(self.folder, EACH)),
+            "by_kind": {kind: list(seconds) for kind, seconds in self.happened.items()},
         }
 
     def _do(self, kind: str) -> bool:
