@@ -36,8 +36,10 @@ from esault.routing.ring import Name
 
 __all__ = ["Handover"]
 
-#: seconds a turn spends on a change; several turns may pass between two looks at the sockets
+#: seconds a turn spends on a change, at least; several turns may pass between two looks at the sockets
 TURN = 0.0003
+#: seconds that it spends at most, behind tuples that took long: it has its share of the time whatever a batch takes
+LONGEST_TURN = 0.01
 #: share of the time that goes into state that has not been asked for yet, at most: while tuples wait here, and while none does.
 #: The rest is left to tuples and other processes
 BULK_SHARE, IDLE_SHARE = 0.25, 0.75
@@ -109,6 +111,8 @@ class Handover:
         self._bulk_at = 0.0
         #: when state may go although tuples wait here, and whether it was put off until then
         self._state_at, self._put_off = 0.0, False
+        #: whether the last turn ended before all that could go had gone: what tuples then take of its share of the time is made up for
+        self._cut_short = False
         #: when acks may go although tuples wait here
         self._acks_at = 0.0
         #: newest table version by sender: BARRIERs may come before HandOverRanges
@@ -306,19 +310,21 @@ class Handover:
     def advance(self, inbox: deque[Entry]) -> bool:
         """A slice of the change's work; True while there is more to do at once."""
         now = self._clock()
-        until = now + TURN
+        saved = now - LONGEST_TURN / BULK_SHARE if self._cut_short else now
+        self._state_at, self._bulk_at = max(self._state_at, saved), max(self._bulk_at, saved)
+        until = now + max(TURN, (now - self._state_at) * BULK_SHARE)
         more = self._divide(inbox, until)
         outgoing, incoming = self._outgoing, self._incoming
         self._put_off = bool(inbox) and now < self._state_at
         if outgoing is not None and not more and not self._put_off:
             bulk = now >= self._bulk_at
-            more = outgoing.advance(until - now, bulk, self._broadcast.settled(inbox))
+            more = self._cut_short = outgoing.advance(until - now, bulk, self._broadcast.settled(inbox))
             if outgoing.aligned:
                 self._broadcast.gives = 0  # the copy went
             spent = self._clock() - now
             share = BULK_SHARE if inbox or self._undivided else IDLE_SHARE
-            self._bulk_at = max(self._bulk_at, now) + spent / share
-            self._state_at = now + spent / BULK_SHARE
+            self._bulk_at += spent / share
+            self._state_at = min(self._state_at, now) + spent / BULK_SHARE
             self._pace.look(bool(inbox))
             if outgoing.done:
                 self._outgoing = None

@@ -234,7 +234,7 @@ class StateSender:
                         continue
                     if state is not None:  # else it went when it was asked for
                         self._add(new, self._store.key_of(name), state)
-            if self._clock() >= until:
+            if self._clock() >= until or self._full:
                 break
         for new in self._posts:
             if self._portions[new]:
@@ -244,7 +244,7 @@ class StateSender:
             self._fence(self.version, self._number + 1, 0)
             for post in self._posts.values():
                 post.put(STATE_END, (self.version, self._number))
-        return self._scan is not None and bulk
+        return self.scanning and bulk
 
     @property
     def _copy(self) -> bytes | None:

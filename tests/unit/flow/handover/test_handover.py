@@ -15,7 +15,7 @@ from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch,
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover import state_sender as giving_module
 from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys, cut, divide, in_rows
-from esault.flow.handover.handover import ACK_EVERY, BULK_SHARE, IDLE_SHARE, TURN, Handover
+from esault.flow.handover.handover import ACK_EVERY, BULK_SHARE, IDLE_SHARE, LONGEST_TURN, TURN, Handover
 from esault.flow.handover.state_receiver import ASK_EVERY, SLICE, StateReceiver
 from esault.flow.handover.state_sender import PATIENCE, StateSender
 from esault.messages.change import HandOverRanges, HoldRanges, RangesHandedOver, RangesHeld, StateInstalled
@@ -282,16 +282,26 @@ def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypa
     given, post, _ = giving
     monkeypatch.setattr(giving_module, "UNCONFIRMED_BYTES", 2000)
     monkeypatch.setattr(giving_module, "SLICE", 2)
-    assert given.advance(0.0)
     assert not given.advance(0.0)  # two keys are on their way, which is enough
     assert not given.scanning
     (portion,) = post.of(STATE)
     assert len(portion[2]) == 2
     given.got(OTHER, portion[1])
     assert given.scanning
-    while given.advance(0.0):
+    for _ in range(4):
+        given.advance(0.0)
         given.got(OTHER, post.of(STATE)[-1][1])
     assert sum(len(body[2]) for body in post.of(STATE)) == 10
+
+
+def test_however_much_time_a_turn_has_it_sends_no_more_than_may_be_on_its_way(giving, monkeypatch):
+    given, post, _ = giving
+    monkeypatch.setattr(giving_module, "UNCONFIRMED_BYTES", 2000)
+    monkeypatch.setattr(giving_module, "PORTION_BYTES", 500)
+    monkeypatch.setattr(giving_module, "SLICE", 2)
+    given.advance(60.0)
+    assert not given.scanning
+    assert len(post.of(STATE)) == 2
 
 
 def test_what_is_asked_for_goes_at_once_and_the_rest_only_when_there_is_time(giving):
@@ -350,6 +360,38 @@ def test_state_that_nobody_asked_for_takes_more_of_the_time_where_no_tuple_waits
         clock.advance_to(changes.wake_at)
     moved = 10_000 - len(store)
     assert moved * 2e-5 / (clock() - began) == pytest.approx(share, rel=0.1)
+
+
+@pytest.mark.parametrize("batch", [0.001, 0.004, 0.02])
+def test_state_has_its_share_of_the_time_however_long_a_batch_of_tuples_takes(batch):
+    clock, post = ManualClock(), Post()
+    changes, store = _giving(clock, post, [])
+    inbox, began = deque([_entry("a")]), clock()
+    while len(store) > 5_000:
+        before = clock()
+        changes.advance(inbox)
+        assert clock() - before < 1.1 * LONGEST_TURN
+        for body in post.of(STATE):
+            changes.read(SimpleNamespace(channel=OTHER, kind=GOT, body=(VERSION, body[1])))
+        clock.advance(batch)
+    assert (10_000 - len(store)) * 2e-5 / (clock() - began) == pytest.approx(BULK_SHARE, rel=0.1)
+
+
+def test_a_long_wait_for_receipts_makes_no_long_turn():
+    clock, post = ManualClock(), Post()
+    changes, store = _giving(clock, post, [])
+    inbox = deque([_entry("a")])
+    while changes._outgoing.scanning:
+        changes.advance(inbox)
+        clock.advance(0.001)
+    clock.advance(1.0)
+    changes.advance(inbox)  # nothing may go
+    for body in post.of(STATE):
+        changes.read(SimpleNamespace(channel=OTHER, kind=GOT, body=(VERSION, body[1])))
+    before, here = clock(), len(store)
+    changes.advance(inbox)
+    assert len(store) < here
+    assert clock() - before < 2 * TURN
 
 
 def test_state_that_was_asked_for_goes_bit_by_bit_and_leaves_tuples_that_wait_most_of_the_time():
