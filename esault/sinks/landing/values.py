@@ -214,9 +214,11 @@ def _row_by_row(
         else:
             row = value if isinstance(value, (tuple, list)) else (value,)
         if len(row) != len(names):
+            parts = f". A key fills the column {key_name!r} alone: emit the other parts of it in the value"
             raise SinkError(
                 f"{where} must fill {len(names)} columns ({', '.join(names)}), but it is {short(value)}, of type "
                 f"{type(value).__name__}; use a tuple of them, a dict, or an object with such fields"
+                f"{parts if isinstance(key, tuple) else ''}"
             )
         for cells, cell in zip(columns, row):
             cells.append(cell)

@@ -231,3 +231,8 @@ def test_of_a_key_that_does_not_fit_it_is_said_where_its_type_is_declared() -> N
 def test_a_value_of_another_shape_is_refused_by_name(names: list[str], value: Any, message: str) -> None:
     with pytest.raises(SinkError, match=message):
         unfold("T", "key", names, [value], ["k"])
+
+
+def test_where_the_parts_of_a_key_belong_is_said() -> None:
+    with pytest.raises(SinkError, match="A key fills the column 'key' alone: emit the other parts of it in the value"):
+        unfold("T", "key", ["n", "total"], [1], [("k", 2)])
