@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable
 from gc import get_referents
 from operator import attrgetter
-from types import CodeType
+from types import CodeType, MemberDescriptorType
 from typing import Any
 
-__all__ = ["IN_A_ROW", "get_attributes", "last_seen", "set_attributes"]
+__all__ = ["IN_A_ROW", "get_attributes", "has_window", "last_seen", "set_attributes"]
 
 #: names, what gets them, slots, count: see `_last`
 _Last = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int, int]
@@ -58,6 +58,13 @@ def last_seen(cls: type) -> _Last | None:
     return _last.get(cls)
 
 
+def has_window(thing: Any) -> bool:
+    """Return whether a window stands in the object's slot; outside windows `window` is an attribute as any other."""
+    return isinstance(getattr(type(thing), "window", None), (MemberDescriptorType, property)) and hasattr(
+        thing, "window"
+    )
+
+
 def _look_for(thing: Any, cls: type) -> dict[str, Any]:
     try:
         names = _names[cls]
@@ -70,11 +77,11 @@ def _look_for(thing: Any, cls: type) -> dict[str, Any]:
         state = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
         # The collector sees all that an object refers to: what stands in its slots, its attributes or their dict, its class.
         seen = get_referents(thing)
-        whole = len(seen) == len(state) + 1 + hasattr(thing, "key") + hasattr(thing, "window")
+        whole = len(seen) == len(state) + 1 + hasattr(thing, "key") + has_window(thing)
         # A dict counts as one attribute does: it stands where that would.
         if whole and (len(state) != 1 or all(value is seen[-2] for value in state.values())):
             if state and hasattr(thing, "key"):
-                slots = ("key", "window") if hasattr(thing, "window") else ("key",)
+                slots = ("key", "window") if has_window(thing) else ("key",)
                 _last[cls] = tuple(state), attrgetter(*slots, *state), len(slots), len(seen)
             return state
     return dict(vars(thing))

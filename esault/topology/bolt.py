@@ -30,7 +30,7 @@ class Bolt(Generic[KI, VI, KO, VO]):
 
     #: the key this object stands for; None where there is one object per sub-unit
     key: KI
-    #: the window this object stands for, with `.start` and `.end`; None outside windows
+    #: the window this object stands for, with `.start` and `.end`; outside windows an attribute of one's own, if it is set
     window: Any
 
     #: in `finish` of a window: which of its results is to be emitted; see docs/how-to/windows.md

@@ -73,7 +73,10 @@ def locate_function(function: Callable[..., Any]) -> Located:
     It must stand at the top level of a file, be it a module or the script that was started.
     """
     if isinstance(function, Topology):
-        raise LocateError("pass the function that returns the topology, without calling it: run(topology)")
+        raise LocateError(
+            "pass the function that returns the topology, without calling it: run(topology), "
+            "or with its arguments run(topology, {name: value})"
+        )
     name, qualname = getattr(function, "__name__", None), getattr(function, "__qualname__", None)
     if not callable(function) or isinstance(function, type) or name is None or qualname is None:
         raise LocateError(f"{function!r} is no function; pass the function itself, and its arguments as params={{...}}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.broadcast_copies import BroadcastCopies
-from esault.flow.operators.derived_class import maker
+from esault.flow.operators.derived_class import NO_WINDOW, maker
 from esault.flow.operators.element_operator import ElementOperator
 from esault.flow.operators.element_state import pack_state
 from esault.flow.operators.operator import STOPPING
@@ -31,7 +31,7 @@ class BroadcastOperator(ElementOperator):
         super().__init__(parameters)
         self._to_all = self.plan.broadcast_inputs
         assert self.plan.factory is not None
-        members = {"emit": _refuse_emit, "context": self.context, "broadcast_state": self.broadcast}
+        members = {"emit": _refuse_emit, "context": self.context, **NO_WINDOW, "broadcast_state": self.broadcast}
         new, _ = maker(self.plan.factory, members, Bolt)
         try:
             self._taker = copies.taker = self._silent(new, "__init__")

@@ -9,7 +9,18 @@ from typing import Any
 from esault.flow.operators.emitter import Emitter
 from esault.topology.bolt import Bolt
 
-__all__ = ["by_stream", "derive", "maker", "maker_of_many"]
+__all__ = ["NO_WINDOW", "by_stream", "derive", "maker", "maker_of_many"]
+
+
+class _Unset:
+    """Lets an attribute be the user's own although a base class has a slot of its name: it is not there until it is set."""
+
+    def __get__(self, element: Any, cls: Any = None) -> Any:
+        raise AttributeError(f"{(cls or type(element)).__name__} has no attribute 'window'")
+
+
+#: members of the objects of units that have no windows: `self.window` is state as any other attribute, past the slot
+NO_WINDOW = {"window": _Unset()}
 
 
 def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
@@ -36,13 +47,20 @@ def maker(factory: Callable[[], Any], members: dict[str, Any], base: type[Any]) 
         return functools.partial(kind, *factory.args, **factory.keywords), kind
     derived: dict[type[Any], type[Any]] = {}
     of: Callable[[], Any] = factory
+    own_window = members.get("window") is NO_WINDOW["window"]
 
     def make() -> Any:
         element = of()
         cls = derived.get(type(element))
         if cls is None:
             cls = derived[type(element)] = derive(type(element), members)
-        element.__class__ = cls
+        if own_window and hasattr(element, "window"):
+            window = element.window
+            del element.window
+            element.__class__ = cls
+            element.window = window
+        else:
+            element.__class__ = cls
         return element
 
     return make, None

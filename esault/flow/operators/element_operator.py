@@ -8,7 +8,7 @@ from typing import Any
 
 from esault.errors import StateError
 from esault.flow.operators.broadcast_copies import BroadcastCopies
-from esault.flow.operators.derived_class import by_stream, maker_of_many
+from esault.flow.operators.derived_class import NO_WINDOW, by_stream, maker_of_many
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.elements import Elements
 from esault.flow.operators.hot_loop import HotLoop
@@ -53,7 +53,9 @@ class ElementOperator(Operator):
             levels_move=plan.watermarks,
             broadcast=self.copies,
         )
-        self._make, self._cls = maker_of_many(plan.factory, self.emitter, {"context": self.context, **self._members()})
+        self._make, self._cls = maker_of_many(
+            plan.factory, self.emitter, {"context": self.context, **NO_WINDOW, **self._members()}
+        )
         self._by_stream: bool | None = None if self._cls is None else by_stream(self._cls)
         self._tried_state = False
         self._partial = plan.objects == "partial_key"

@@ -67,10 +67,9 @@ def _with_remedy(reason: str, name: str, element: Any) -> str:
 
 def check_own_names(unit: str, element: Any, key: Any) -> None:
     """Refuse an object outside windows that has set what is the engine's, and would not move. Raises EsaultError."""
-    name = "window" if hasattr(element, "window") else "key" if element.key != key else None
-    if name is not None:
+    if element.key != key:
         raise EsaultError(
-            f"unit {unit!r}: {type(element).__name__} sets self.{name}, which is the engine's; use another name"
+            f"unit {unit!r}: {type(element).__name__} sets self.key, which is the engine's; use another name"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esault.errors import StateError
-from esault.flow.operators.derived_class import by_stream, maker
+from esault.flow.operators.derived_class import NO_WINDOW, by_stream, maker
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.hot_loop import HotLoop
 from esault.flow.operators.operator import STOPPING, Operator
@@ -40,7 +40,7 @@ class ObjectOperator(Operator):
             service = TimerService(plan, emitter, self._holds, self._awake, self._outside_process, lambda names: False)
             self.timer_service, self.context, timers = service, service.told(self.context), service.timers
         self.state = OperatorState(plan, self.codec, OneObject(self, timers), self._silent, timers=timers)
-        members = {"emit": emitter.function(), "context": self.context, **self._members()}
+        members = {"emit": emitter.function(), "context": self.context, **NO_WINDOW, **self._members()}
         self._new, _ = maker(factory, members, Bolt)
         try:
             self.object = self._silent(self._new, "__init__")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from esault.errors import PayloadError, StateError
-from esault.payload.attributes import get_attributes, set_attributes
+from esault.payload.attributes import get_attributes, has_window, set_attributes
 from esault.payload.codec import Codec
 from esault.payload.resource import is_resource
 from esault.topology.bolt import Bolt
@@ -50,7 +50,7 @@ class OpenedState:
         try:
             trial: Any = object.__new__(type(element))
             set_attributes(trial, {**after, **dict.fromkeys(names, _CAME_BACK)})
-            for slot in ("key", "window"):
+            for slot in ("key", "window") if has_window(element) else ("key",):
                 if hasattr(element, slot):
                     setattr(trial, slot, getattr(element, slot))
         except Exception:  # made in C, or by a function that hands out something else

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from esault import (
 )  # fmt: skip
 from esault.errors import SinkError
 from esault.flow.operators.user_error import failure_text, is_transient
+from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime
@@ -530,12 +532,48 @@ class Own(Bolt):
         self.emit(key, value)
 
 
-@pytest.mark.parametrize("grouping", [by_key, shuffle, single])
-@pytest.mark.parametrize("when", ["name", "late"])
-def test_an_attribute_that_is_the_engines_and_would_not_move_is_refused(grouping, when):
-    t = small.through([("a", 1), ("b", 2)], functools.partial(Own, **{when: "window"}), grouping=grouping())
-    with pytest.raises(TopologyFailed, match=r"Own sets self\.window, which is the engine's; use another name"):
-        small.run(t)
+class Mean(Bolt):
+    """Keeps the last three values under a name that is the engine's in windows."""
+
+    def __init__(self, size=3):
+        self.window = deque(maxlen=size)
+
+    def process(self, key, value):
+        self.window.append(value)
+        self.emit(key, list(self.window))
+
+
+class Late(Bolt):
+    """The same, set with the first tuple; until then there is none."""
+
+    def process(self, key, value):
+        self.window = [*getattr(self, "window", ()), value][-3:]
+        self.emit(key, list(self.window))
+
+
+KINDS = [Mean, functools.partial(Mean, 3), lambda: Mean(3), Late, lambda: Late()]
+
+
+@pytest.mark.parametrize("bolt", KINDS)
+def test_outside_windows_self_window_is_state_as_any_other_attribute(bolt):
+    rows = [(f"k{i % 40}", i) for i in range(400)]
+    local = LocalRuntime(small.through(rows, bolt), settings=Settings(delivery="eo", checkpoint_every=0.01))
+    local.run_until(lambda: local.emitted("worker"))
+    local.scale("worker", 3)
+    local.wait_for_change("worker")
+    local.kill(local.sub_units("worker")[0])
+    local.run_until_drained()
+    found = {}
+    for row in local.landed("out"):
+        found.setdefault(row.key, []).append(row.value)
+    assert found == {f"k{k}": [list(range(k, last + 1, 40))[-3:] for last in range(k, 400, 40)] for k in range(40)}
+
+
+@pytest.mark.parametrize("grouping", [shuffle, single])
+@pytest.mark.parametrize("bolt", KINDS)
+def test_so_it_is_where_one_object_takes_all(bolt, grouping):
+    report = small.run(small.through([("a", 1), ("a", 2)], bolt, grouping=grouping()))
+    assert [row.value for row in report.landed("out")] == [[1], [1, 2]]
 
 
 def test_a_key_that_process_puts_in_place_of_the_engines_is_refused():

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault import Bolt
-from esault.payload.attributes import IN_A_ROW, get_attributes, set_attributes
+from esault.flow.operators.derived_class import NO_WINDOW, derive
+from esault.payload.attributes import IN_A_ROW, get_attributes, has_window, set_attributes
 
 
 class Count(Bolt):
@@ -189,3 +190,24 @@ def test_classes_of_runs_that_are_over_are_let_go():
     del cls, made
     gc.collect()
     assert sum(ref() is not None for ref in refs) < 300
+
+
+def test_outside_windows_a_window_is_an_attribute_and_no_dict_is_made_for_it():
+    class Mean(Bolt):
+        def process(self, key, value):
+            self.window = value
+
+    made = derive(Mean, NO_WINDOW)()
+    made.key = "k"
+    assert not hasattr(made, "window")
+    assert get_attributes(made) == {}
+    made.process("k", 2000)
+    before = len(gc.get_referents(made))
+    assert not has_window(made)
+    assert get_attributes(made) == get_attributes(made) == {"window": 2000}
+    if IN_A_ROW:
+        assert len(gc.get_referents(made)) == before
+    windowed = Mean()
+    windowed.key, windowed.window = "k", "a window"
+    assert has_window(windowed)
+    assert get_attributes(windowed) == {}

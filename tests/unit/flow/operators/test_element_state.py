@@ -102,8 +102,6 @@ def test_names_of_the_engine_are_refused():
     check_own_names("count", element(key="a"), "a")
     with pytest.raises(EsaultError, match="Count sets self.key, which is the engine's"):
         check_own_names("count", element(key="b"), "a")
-    with pytest.raises(EsaultError, match="Count sets self.window"):
-        check_own_names("count", element(key="a", window=1), "a")
 
 
 @pytest.mark.parametrize(
