@@ -46,6 +46,7 @@ def command(
     connect: bool,
 ) -> None:
     """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written; only --connect asks servers."""
+    from esault.flow.operators.new_state import refused_states
     from esault.topology.declared import misfits
     from esault.topology.doubts import lost_times, timeless_timers, unused_ticks
     from esault.topology.drawing import draw
@@ -85,6 +86,7 @@ def command(
         *unkept_attributes(plan),
         *global_state(plan),
         *unused_ticks(plan),
+        *refused_states(plan),
     ]
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
