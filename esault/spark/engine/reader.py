@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView, ValuesView
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -32,8 +32,8 @@ READ_ROWS = 2048
 #: seconds that tuples may be late that the driver has seen already
 PATIENCE = 60.0
 
-#: (run, unit, part) -> (row that comes next, spout) of those that were read here last
-_HERE: dict[tuple[str, str, int], tuple[int, Spout[Any, Any]]] = {}
+#: (run, unit, part) -> (row that comes next, spout, rows from that one on that it has given already) of those that were read here last
+_HERE: dict[tuple[str, str, int], tuple[int, Spout[Any, Any], Any]] = {}
 
 
 def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
@@ -42,21 +42,50 @@ def read_range(job: Job, runners: Runners, frame: Any) -> Iterator[None]:
     place = (job.run, unit, part)
     for other in [p for p in _HERE if p[0] != job.run]:
         _close(other[1], _HERE.pop(other)[1])
-    at, spout = _HERE.pop(place, (-1, None))
+    at, spout, rest = _HERE.pop(place, (-1, None, ()))
     if spout is None or at != row:
         if spout is not None:
             _close(unit, spout)
-        spout = _opened(job, runners.root, part, position, row)
+        spout, rest = _opened(job, runners.root, part, position, row), ()
     end = row + count
     marks = [*marks, (end, 0.0)]
-    for (at, due), (last, _) in pairwise(marks):
-        first = max(at, row)
-        while first < last:
-            rows = _read_full(spout, unit, min(READ_ROWS, last - first))
-            _push(runners.root, spout, part, first, due, rows)
-            first += len(rows)
-            yield
-    _HERE[place] = (end, spout)
+    try:
+        for (at, due), (last, _) in pairwise(marks):
+            first = max(at, row)
+            while first < last:
+                rows = _read_full(spout, unit, min(READ_ROWS, last - first), rest)
+                rows, rest = _divided(rows, last - first)
+                _push(runners.root, spout, part, first, due, rows)
+                first += len(rows)
+                yield
+    except BaseException:
+        _close(unit, spout)  # another one is opened for what is done again
+        raise
+    _HERE[place] = (end, spout, rest)
+
+
+def _divided(rows: Any, count: int) -> tuple[Any, Any]:
+    """The first so many rows, and the rest.
+
+    A source may give more than it was asked for, such as all tuples of so many lines. The driver has counted by its own reads: what
+    lies behind the range comes with the next one, or from the position that stands there.
+    """
+    if len(rows) <= count:
+        return rows, ()
+    if not isinstance(rows, Columns):
+        return rows[:count], rows[count:]
+    keys, values = rows.keys, rows.values
+    parts = [
+        Columns(None if keys is None else _sliced(keys, first, last), _sliced(values, first, last))
+        for first, last in ((0, count), (count, len(rows)))
+    ]
+    return parts[0], parts[1]
+
+
+def _sliced(column: Any, first: int, last: int) -> Any:
+    if hasattr(column, "to_pylist"):  # of Arrow
+        return column.slice(first, last - first)
+    return (list(column) if isinstance(column, (KeysView, ValuesView)) else column)[first:last]
 
 
 def _close(unit: str, spout: Spout[Any, Any]) -> None:
@@ -83,9 +112,9 @@ def _opened(job: Job, runner: Runner, part: int, position: bytes | None, row: in
     return spout
 
 
-def _read_full(spout: Spout[Any, Any], unit: str, limit: int) -> Any:
-    """Read so many rows: where a source stops for a moment must not show in what is sent. Columns of a user's come as they are given."""
-    rows = _read(spout, unit, limit)
+def _read_full(spout: Spout[Any, Any], unit: str, limit: int, before: Any = ()) -> Any:
+    """Read so many rows, which begin with those of `before`: where a source stops for a moment must not show in what is sent. Columns of a user's come as they are given."""
+    rows = before if len(before) else _read(spout, unit, limit)
     if reads_by(type(spout)) == "read_columns":  # lists, of a source in the box
         while len(rows) < limit:
             more = _read(spout, unit, limit - len(rows))

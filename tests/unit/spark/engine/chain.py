@@ -119,7 +119,7 @@ class Chain:
             each.runners.let_go()
         for runners in stages._SPOUTS.values():
             runners.let_go()
-        for _, spout in reader._HERE.values():
+        for _, spout, _ in reader._HERE.values():
             spout.close()
         task._HERE.clear()
         reader._HERE.clear()

@@ -211,7 +211,7 @@ def test_a_spout_of_an_earlier_run_that_cannot_be_closed_ends_no_other_run(
         def close(self) -> None:
             raise OSError("its folder is not there")
 
-    reader._HERE["run-before", "numbers", 0] = (7, Gone([]))
+    reader._HERE["run-before", "numbers", 0] = (7, Gone([]), ())
     it = chain("endless", tmp_path)
     it.batch()
     end(it)
