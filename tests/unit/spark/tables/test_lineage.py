@@ -31,7 +31,9 @@ def events(into: Path) -> list[dict[str, Any]]:
 def lineage(tmp_path: Path) -> Lineage:
     add(tmp_path / "sales", [1, 2])
     add(tmp_path / "sold", [1])
-    jobs = {"table:sold": ([str(tmp_path / "sales")], [str(tmp_path / "sold"), str(tmp_path / "not-made")])}
+    add(tmp_path / "aside", [2])
+    writes = [str(tmp_path / name) for name in ("sold", "aside", "not-made")]
+    jobs = {"table:sold": ([str(tmp_path / "sales")], writes)}
     return Lineage("shop", str(tmp_path / "into"), jobs, now=lambda: 1_800_000_000.25)
 
 
@@ -48,16 +50,16 @@ def test_a_job_that_did_something_began_and_was_complete(tmp_path: Path) -> None
     assert (read["namespace"], read["name"]) == ("file", str(tmp_path / "sales"))
     assert read["facets"]["schema"]["fields"] == [{"name": "n", "type": "long"}]
     assert "outputFacets" not in read
-    sold, not_made = complete["outputs"]
+    sold, aside, not_made = complete["outputs"]
     assert sold["outputFacets"]["outputStatistics"]["rowCount"] == 7
     assert sold["facets"]["version"]["datasetVersion"] == "1"
     assert sold["facets"]["dataQualityAssertions"]["assertions"] == [
         {"assertion": "some pieces", "success": False},
         {"assertion": "a shop", "success": True},
     ]
-    # the quarantine has no table yet, and no counts of another one
-    assert (not_made["name"], not_made["facets"]) == (str(tmp_path / "not-made"), {})
-    assert "outputFacets" not in not_made
+    # counts are those of the table itself
+    assert "outputFacets" not in aside and set(aside["facets"]) == {"schema", "version"}
+    assert not_made == {"namespace": "file", "name": str(tmp_path / "not-made"), "facets": {}}
 
 
 def test_an_error_is_told_with_its_text_and_without_counts(tmp_path: Path) -> None:
