@@ -115,8 +115,9 @@ class DerivedTable:
         if whole:
             entry = Entry("replace", now, add=tuple(parts), schema=schema, inputs=inputs)
         else:
-            merged = merge(before.schema, schema)
-            changed = merged if merged != before.schema else None
+            there = before.schema if before.version >= 0 else schema
+            merged = merge(there, schema)
+            changed = merged if merged != there else None
             gone = tuple(removed)
             entry = Entry("rows", now, add=tuple(parts), remove=gone, schema=changed, inputs=inputs, distinct=True)
         log.append(entry, unchanged)

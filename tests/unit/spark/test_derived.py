@@ -16,7 +16,7 @@ import esault
 from esault.errors import SinkError
 from esault.sinks.landing.entry import Input
 from esault.sinks.landing.log import Conflict
-from esault.sinks.landing.schema import Column
+from esault.sinks.landing.schema import ADDED, Column
 from esault.spark.derived import DerivedTable
 
 READ = (Input("source", 3, "m"), Input("rules", 0, "r"))
@@ -85,6 +85,14 @@ def test_a_new_column_is_added_and_rows_of_before_have_null(tmp_path: Path) -> N
         table.commit([part_of(table, [2])], wider, (), table.state(), whole=False)
     assert [column.name for column in table.state().schema] == ["n", "word"]
     assert [row["word"] for row in esault.read(tmp_path).to_pylist()] == [None, None]
+
+
+def test_rows_that_are_added_to_no_table_make_one_with_their_columns(tmp_path: Path) -> None:
+    table = DerivedTable(str(tmp_path))
+    schema = (*SCHEMA, *ADDED)  # what a quarantine has, whose folder somebody removed
+    with table.locked():
+        table.commit([part_of(table, [1])], schema, (), table.state(), whole=False)
+    assert table.state().schema == schema and not table.state().evolved
 
 
 def test_a_table_that_another_one_has_made_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
