@@ -195,7 +195,7 @@ def _asked(call: Callable[[], Any]) -> Any:
             "RemoteFileChanged"
         ):  # a store's word for a file that another was first to write
             raise FileExistsError(text) from None
-        raise OSError(f"{kind}: {text.splitlines()[0]}") from None
+        raise OSError(f"{kind}: {next(iter(text.splitlines()), '')}") from None
 
 
 def put(place: SparkPlace, data: bytes) -> None:
