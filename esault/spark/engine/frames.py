@@ -27,7 +27,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.payload.codec import Codec, explain
 from esault.payload.column import is_array
 from esault.payload.column_wire import wired
-from esault.payload.packed_rows import Rows
+from esault.spark.engine.repeated import expanded, shortened
 
 __all__ = [
     "CONTROL",
@@ -43,6 +43,7 @@ __all__ = [
     "WORD",
     "Outbox",
     "Port",
+    "batches_of",
     "in_order",
     "is_between",
     "time_of",
@@ -74,6 +75,11 @@ def _place(frame: Any) -> tuple[int, str, tuple[int, ...]]:
 def is_between(frame: Any) -> bool:
     """Return whether this is a word that was said between rows."""
     return frame[0] == WORD and len(frame) > 4
+
+
+def batches_of(codec: Codec, packed: bytes) -> list[tuple[Any, ...]]:
+    """Return the (input, due, keys, values, ids) that a frame of data holds, packed."""
+    return [(i, due, expanded(keys), expanded(values), ids) for i, due, keys, values, ids in codec.unpack(packed)]
 
 
 def time_of(frame: Any) -> float:
@@ -109,7 +115,7 @@ class Outbox:
         place = (self._base, self._number)
         self._number += 1
         try:
-            ready = [(i, due, _as_rows(keys), _as_rows(values), ids) for i, due, keys, values, ids in batches]
+            ready = [(i, due, shortened(keys), shortened(values), ids) for i, due, keys, values, ids in batches]
             return self.put(group, (DATA, self._sender, place, self._now, target, self.codec.pack(ready)))
         except PayloadError:
             for _, _, keys, values, _ in batches:
@@ -145,10 +151,6 @@ class Outbox:
                 port.flush()
         sealed, self._sealed = self._sealed, []
         return iter(sealed)
-
-
-def _as_rows(column: Any) -> Any:
-    return Rows(column) if type(column) is list else column
 
 
 class Port:

@@ -18,7 +18,7 @@ from esault.flow.operators.user_error import UserError
 from esault.flow.send.recommit import commit_for_run, forget_staged
 from esault.payload.codec import Codec
 from esault.spark.engine.dead_letters import write_dead_letters
-from esault.spark.engine.frames import COUNTS, DATA, DEAD, HANDLE, in_order
+from esault.spark.engine.frames import COUNTS, DATA, DEAD, HANDLE, batches_of, in_order
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
 from esault.spark.engine.landing import Landing, sinks_remain
@@ -208,7 +208,7 @@ class Epochs:
         landing = Landing(self._job, 0, self._sinks)
         for packed in record.collected:
             frame = self._codec.unpack(packed)
-            self.in_thread(partial(landing.write, frame[4], self._codec.unpack(frame[5])))
+            self.in_thread(partial(landing.write, frame[4], batches_of(self._codec, frame[5])))
         for name, handle in self.in_thread(lambda: list(landing.prepare(epoch))):
             self.in_thread(partial(commit_for_run, name, self._sinks[name], [(epoch, handle)], self.background))
 

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 from esault.flow.watermark.clock import END_OF_TIME
 from esault.payload.codec import Codec
 from esault.spark.engine.event_time import SILENT, ways_from
-from esault.spark.engine.frames import CONTROL, COUNTS, DATA, END, HANDLE, PULSE, WAKE, WORD, Sealed, in_order
+from esault.spark.engine.frames import (
+    CONTROL,
+    COUNTS,
+    DATA,
+    END,
+    HANDLE,
+    PULSE,
+    WAKE,
+    WORD,
+    Sealed,
+    batches_of,
+    in_order,
+)
 from esault.spark.engine.garbage import settle_garbage, spare_garbage
 from esault.spark.engine.job import Job
 from esault.spark.engine.landing import Landing
@@ -121,7 +133,7 @@ def land(job: Job, partition: int, epoch: int, frames: Iterable[bytes]) -> Itera
     if data:
         landing, began = Landing(job, partition, sinks), time.monotonic()
         for frame in in_order(data):
-            landing.write(frame[4], codec.unpack(frame[5]))
+            landing.write(frame[4], batches_of(codec, frame[5]))
         for sink, handle in landing.prepare(epoch):
             yield 0, codec.pack((HANDLE, sink, codec.pack_value(handle)))
         leave_times(job.shared, {}, _SINKS, time.monotonic() - began)

@@ -28,7 +28,19 @@ from esault.payload.column import plain
 from esault.routing.many_keys import names_of
 from esault.routing.ring import Name, encode, key_of
 from esault.spark.engine.event_time import words_of
-from esault.spark.engine.frames import COUNTS, DATA, END, FRAME_ROWS, PULSE, WORD, Sealed, in_order, is_between, time_of
+from esault.spark.engine.frames import (
+    COUNTS,
+    DATA,
+    END,
+    FRAME_ROWS,
+    PULSE,
+    WORD,
+    Sealed,
+    batches_of,
+    in_order,
+    is_between,
+    time_of,
+)
 from esault.spark.engine.job import Job
 from esault.spark.engine.pieces import Restored, pack_columns
 from esault.spark.engine.runners import Runners
@@ -181,7 +193,7 @@ class Task:
         """Process a frame."""
         kind = frame[0]
         if kind == DATA:
-            sent, batches = frame[3], self.runners.codec.unpack(frame[5])
+            sent, batches = frame[3], batches_of(self.runners.codec, frame[5])
             for input, due, keys, values, ids in batches:
                 self.runner.run(input, due, sent, keys, values, ids)
                 if input in self._to_all:

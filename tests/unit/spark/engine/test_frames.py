@@ -10,7 +10,7 @@ import pytest
 from esault.errors import PayloadError
 from esault.flow.channel.lineage import Lineage
 from esault.payload.codec import Codec
-from esault.spark.engine.frames import Outbox, in_order
+from esault.spark.engine.frames import Outbox, batches_of, in_order
 
 ROOT = (0, 0, 0)
 
@@ -30,7 +30,7 @@ def test_rows_come_back_in_the_order_in_which_they_were_sent() -> None:
     codec = Codec()
     frames = sent(codec, 20_000)
     random.Random(1).shuffle(frames)
-    batches = [batch for frame in in_order(list(map(codec.unpack, frames))) for batch in codec.unpack(frame[5])]
+    batches = [batch for frame in in_order(list(map(codec.unpack, frames))) for batch in batches_of(codec, frame[5])]
     assert [key for _, _, keys, _, _ in batches for key in keys] == [f"word-{row}" for row in range(20_000)]
 
 
