@@ -49,7 +49,7 @@ class BatchSize:
             return
         if worked is None:
             if limited:
-                self._grow(self._times(seconds, GROWS_BLINDLY if seconds < self._target else 2, self._target))
+                self._grow(self._times(rows, seconds, GROWS_BLINDLY if seconds < self._target else 2, self._target))
             self.next_rows = self.rows
             return
         longest, total = worked
@@ -64,14 +64,18 @@ class BatchSize:
             self.rows = min(self.rows, max(1, int(fits), rows // SHRINKS))
         elif limited:
             # A second size must be seen, or what a batch costs whatever is in it would be taken for that of its tuples for ever.
-            self._grow(max(0 if self._compared else 2, min(self._times(seconds, GROWS, long_enough), fits / self.rows)))
+            self._grow(
+                max(0 if self._compared else 2, min(self._times(rows, seconds, GROWS, long_enough), fits / self.rows))
+            )
         self.next_rows = max(self.rows, min(MOST, GROWS * self.rows, int(fits)))
 
-    def _times(self, seconds: float, while_small: int, target: float) -> int:
-        """Return how many times as many tuples there may be, by what a batch took in all."""
+    def _times(self, rows: int, seconds: float, while_small: int, target: float) -> float:
+        """Return how many times as many tuples there may be, by what a batch of so many took in all."""
         if self.rows < MANY:
             return while_small
-        return 4 if seconds < self._target / 4 else 2 if seconds < target else 1
+        # As many as would take as long as they may if nothing of it were for the batch alone. Twice as many where less is left: some of it is.
+        some = 2 if seconds < target else 1
+        return max(some, min(GROWS_BLINDLY, rows / self.rows * target / max(seconds, 1e-9)))
 
     def _grow(self, times: float) -> None:
         self.rows = min(MOST, max(self.rows, int(self.rows * times)))

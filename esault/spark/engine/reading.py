@@ -40,6 +40,8 @@ TOGETHER = 0.01
 TELL_EVERY, TELL_SHARE = 0.02, 20.0
 #: tuples of a part, and reads, that may be ahead of what was processed where they can be left to a later run
 AHEAD_ROWS, AHEAD_READS = 1 << 19, 1 << 11
+#: what part of a batch more the last one may have, so that no other follows for a few tuples
+LAST = 4
 #: bytes, by a look at a tuple of each read, that a part has in a batch at most
 AHEAD_BYTES = 512 << 20
 #: seconds for which what was read waits for more, where more comes, so that no batch is for a few tuples with many behind them
@@ -132,6 +134,8 @@ class Part:
     def tell(self, most: int | None) -> bool:
         """Have `state` say what was read, so far that a batch has at most so many tuples, or one read; None: all. Whether it says more."""
         before = self.told, self._told_end
+        if most is not None and self.ended and self.rows - self.done <= most + most // LAST:
+            most = None  # what little is left would cost a batch of its own
         while self._reads and (most is None or self._reads[0][0] - self.done <= most or self.told <= self.done):
             self.told, self._told_position, self.progress = self._reads.popleft()
         self._told_end = self.ended and not self._reads
@@ -145,6 +149,8 @@ class Part:
         """Return how many tuples may be read, where a batch has so many at most, and the next one."""
         most, ahead = self.batch_rows(rows), self.batch_rows(next_rows)
         limit: int = most + ahead
+        if self.again:
+            limit += ahead // LAST  # whether that is the end is known then
         if self.again and len(self._reads) < AHEAD_READS:
             # Spark takes seconds to start, and for each batch: a source that is slower than the workers is read meanwhile.
             limit = max(limit, self.batch_rows(AHEAD_ROWS))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from esault.spark.engine.batch_size import BEHIND, FIRST, GROWS, LONG_ENOUGH, MANY, MOST, BatchSize
+from esault.spark.engine.batch_size import BEHIND, FIRST, GROWS, GROWS_BLINDLY, LONG_ENOUGH, MANY, MOST, BatchSize
 
 
 def sizes(takes: Callable[[int], float], batches: int, own: float = 0.5, every: float = 0.0) -> list[int]:
@@ -43,6 +43,16 @@ def test_batches_of_many_tuples_take_twice_as_long_while_more_wait_and_no_longer
         assert size.rows == (4 * MANY if limited else 2 * MANY)
     size.took(size.rows, False, 17.0, (16.0, 32.0))  # it became slow, and nothing more waits
     assert size.rows * 8e-5 == pytest.approx(2 * LONG_ENOUGH, rel=0.01)
+
+
+def test_a_batch_that_was_over_soon_is_followed_by_one_that_takes_as_long_as_it_may() -> None:
+    size = BatchSize()
+    size.rows = 2 * MANY
+    size.took(MANY, True, 1.0, (0.5, 1.0))  # half of what it might have had
+    assert size.rows == BEHIND * LONG_ENOUGH * MANY
+    size.rows = 2 * MANY
+    size.took(2 * MANY, True, 0.5, (0.4, 0.8))
+    assert size.rows == GROWS_BLINDLY * 2 * MANY
 
 
 def test_that_another_worker_helps_is_no_cost_of_a_batch() -> None:
@@ -94,7 +104,7 @@ def test_without_a_word_of_workers_the_time_of_batches_counts() -> None:
     for seconds in (9.0, 1.0, 1.0, 1.0, 0.5, 3.0, 5.0):
         size.took(size.rows, True, seconds, None)
         grown.append(size.rows // FIRST)
-    assert grown == [2, 16, 128, 1024, 4096, 7812, 7812]  # the last ones are the most there may be
+    assert grown == [2, 16, 128, 1024, 7812, 7812, 7812]  # the last ones are the most there may be
     assert size.rows == MOST
 
 
