@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from esault.sources.line_cutter import split_lines
 from esault.sources.line_format import LineFormat
 
 __all__ = ["SMALL", "SmallFiles", "fits", "read_small"]
@@ -103,10 +104,7 @@ def _cut(names: Sequence[str], start: int, contents: list[bytes], form: LineForm
         text = body.decode(form.codec, form.handler)
     except UnicodeDecodeError:
         return None
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-    lines = text.split("\n")
-    lines.pop()
+    lines = split_lines(text)
     keys: list[str] = []
     counts: list[int] = []
     for i, content in enumerate(contents, start):

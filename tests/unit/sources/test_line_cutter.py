@@ -127,7 +127,21 @@ def test_the_first_line_left_out_is_logged_and_further_ones_are_only_counted(cap
 
 CONTENT = st.lists(
     st.sampled_from(
-        [b"a", b"bc", "ä".encode(), "€".encode(), b"\n", b"\n", b"\r", b"\0", b"\xff", b"\xe2\x82", b"x" * 9]
+        [
+            b"a",
+            b"bc",
+            "ä".encode(),
+            "€".encode(),
+            b"\n",
+            b"\n",
+            b"\r",
+            b"\r\n",
+            b"\r\n",
+            b"\0",
+            b"\xff",
+            b"\xe2\x82",
+            b"x" * 9,
+        ]
     )
 ).map(b"".join)
 
@@ -201,6 +215,8 @@ def test_long_lines_are_decoded_from_where_they_stand():
 )
 @example(data="a\nä\nbc\n".encode(), errors="strict", on_long_line="skip", max_line=1000, asked=[3, 1, 2])
 @example(data=b"a\nb\nbc\n", errors="strict", on_long_line="skip", max_line=1000, asked=[2, 1, 3, 0])
+@example(data=b"a\r\n\rb\r\nbc\r\n", errors="replace", on_long_line="skip", max_line=1000, asked=[2, 1, 3, 0])
+@example(data=b"a\r\nb\nbc\r\n", errors="replace", on_long_line="skip", max_line=1000, asked=[2, 1, 3, 0])
 def test_an_offset_is_the_same_however_they_are_asked_for(data, errors, on_long_line, max_line, asked):
     form = LineFormat(errors=errors, on_long_line=on_long_line, max_line=max_line)
     anew = lambda: LineCutter(form, LineTally(), "text", 7).feed(data)
