@@ -34,6 +34,8 @@ __all__ = ["Part", "Reading", "spools"]
 
 #: tuples that a spout is asked for at a time
 READ_ROWS = 2048
+#: tuples behind which the first marks stand, and what part of the tuples before them the gaps between later ones are
+FIRST_PIECE, GAPS = 128, 8
 #: seconds by which tuples that were due at different times are told apart
 TOGETHER = 0.01
 #: how often, at most, it is told what was read: seconds between, and of how many times the processor's seconds that it takes
@@ -77,7 +79,8 @@ class Part:
         self._marks = deque(marks)
         if not self._marks:
             self._marks.append([self.rows, 0.0, position])
-        self._divided = self.rows
+        self._begun: int = self.rows
+        self._divided: int = self.rows
         #: of a tuple, on the average of late
         self.row_bytes = 64.0
         #: how much of how much was told, and how much was left out, as the spout said last
@@ -140,6 +143,12 @@ class Part:
             self.told, self._told_position, self.progress = self._reads.popleft()
         self._told_end = self.ended and not self._reads
         return (self.told, self._told_end) != before
+
+    def piece(self, most: int) -> int:
+        """Return how many tuples there are to the next mark, `most` at most. The first ones are read before it is known how many a batch has:
+        marks are near each other there, so that several workers begin with the first batch, and none is new when there is much to do.
+        """
+        return min(most, max(FIRST_PIECE, (self.rows - self._begun) // GAPS))
 
     def batch_rows(self, ahead: int) -> int:
         """Return how many of its tuples a batch has at most, where those of others are `ahead`."""
@@ -425,8 +434,7 @@ class Reading:
                 # While a batch is processed the next one is read, so that it is whole when its turn comes.
                 room = part.room(self.size.rows, self.size.next_rows)
                 if not part.ended and room > 0:
-                    before = part.ended
-                    piece = self.size.piece
+                    before, piece = part.ended, part.piece(self.size.piece)
                     happened = (
                         part.read(min(READ_ROWS, room, piece), now, piece) > 0 or part.ended != before or happened
                     )

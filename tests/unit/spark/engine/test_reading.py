@@ -20,6 +20,7 @@ from esault.sources import TextFiles
 from esault.spark.engine import batch_size, reader, reading, source
 from esault.spark.engine.offsets import latest, pack_position, publish, start, unpack_position
 from esault.spark.engine.reading import Reading
+from esault.spark.engine.source import ranges
 from tests.unit.spark.engine.flows import endless
 
 
@@ -326,6 +327,20 @@ def test_what_the_next_batch_may_have_is_read_while_a_batch_is_processed(
     first, then = spouts.size.rows, spouts.size.next_rows
     assert first < then and spouts.parts[0].rows == min(100_000, 100 + first + then + then // 4)
     assert first - 1000 < told(spouts)["n0"] - 100 <= first  # as many whole reads as fit
+
+
+def test_all_workers_read_from_the_first_batch_on(tmp_path: Path) -> None:
+    """What was read before it was known how many tuples a batch has is divided among them, too."""
+    spouts = numbered(tmp_path, Numbered(100_000, 2048))
+    while spouts.step(1.0):
+        pass
+    before = spouts._offset
+    assert [frame[5] for frame in ranges(start({"n0": 1}), before, 2)] == [batch_size.FIRST // 2] * 2
+    spouts.processed({("n0", 0): (batch_size.FIRST, None)}, 1.0, (0.2, 0.2))
+    while spouts.step(1.0):
+        pass
+    sizes = [frame[5] for frame in ranges(before, spouts._offset, 2)]
+    assert len(sizes) == 2 and sum(sizes) > 1000 and max(sizes) < 1.3 * min(sizes)
 
 
 @pytest.mark.parametrize(("rows", "batches"), [(125, [125]), (126, [100, 126]), (230, [100, 200, 230])])

@@ -112,7 +112,7 @@ def test_states_of_keys_that_come_once_are_written_once(tmp_path: Path, monkeypa
     it = chain("once", tmp_path)
     for _ in range(4):
         it.reading.size.rows = it.reading.size.next_rows = 1000
-        assert it.batch(1)
+        assert it.batch(8)
         it.forget_workers()
     stores = it.stores.values()
     kept = [key for store in stores for piece in store.list for key, _, _ in pieces.rows_of(Codec(), piece)]
