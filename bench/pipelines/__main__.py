@@ -11,10 +11,8 @@ stopped loses none.
 from __future__ import annotations
 
 import argparse
-import random
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +22,7 @@ from bench.kit.arguments import names_among, parse
 from bench.kit.machine import facts
 from bench.kit.result import Bar, runs_before, save, write
 from bench.kit.spark_cluster import SparkCluster
+from bench.pipelines.clustered import YOUNG, trial_on
 from bench.pipelines.speed import RATIO, Speed
 from bench.pipelines.trial import Lost, Trial
 from bench.workloads.loads import SEED
@@ -38,8 +37,6 @@ KILLS, CLUSTER_KILLS, TIMES = 100, 30, 3
 ROWS = 2000
 #: is given the counts so far
 Keep = Callable[[dict[str, Any]], None]
-#: a JVM that lives for seconds is not worth the best compiler
-YOUNG = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -55,27 +52,8 @@ def _kills(folder: Path, arguments: argparse.Namespace, keep: Keep) -> dict[str,
 
 def _cluster(folder: Path, arguments: argparse.Namespace, keep: Keep) -> dict[str, Any]:
     with SparkCluster(folder / "cluster") as cluster:
-        (folder / "tmp").mkdir()
-        # a task may fail as often as the docs say for clusters whose hosts come and go
-        said = {**cluster.conf, "spark.task.maxFailures": "20"}
-        conf = [f"--conf={name}={value}" for name, value in said.items()]
-        environ = {"PYSPARK_PYTHON": "python3", "TMPDIR": str(folder / "tmp"), **YOUNG}
-        options = ["--master", cluster.master, *conf]
-        trial = Trial(folder, arguments.seed, ROWS, cluster.prefix, options, environ, _helpers(cluster))
+        trial = trial_on(cluster, folder, arguments.seed, ROWS)
         return _killed(trial, arguments.runs or (3 if arguments.quick else CLUSTER_KILLS), arguments.minutes, keep)
-
-
-def _helpers(cluster: SparkCluster) -> dict[str, Callable[[random.Random], bool]]:
-    """By kind, what is killed -9 on a cluster beside the command."""
-
-    def worker(order: random.Random) -> bool:
-        name = order.choice(cluster.names)
-        cluster.kill_worker(name)
-        time.sleep(order.uniform(0, 3))
-        cluster.start_worker(name)
-        return True
-
-    return {"an executor": lambda order: cluster.kill_executor(order.choice(cluster.names)), "a worker": worker}
 
 
 def _killed(trial: Trial, kills: int, minutes: float, keep: Keep) -> dict[str, Any]:

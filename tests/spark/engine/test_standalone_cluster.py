@@ -8,14 +8,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import esault
 from bench.kit.spark_cluster import SparkCluster
+from bench.pipelines.clustered import trial_on
+from bench.pipelines.trial import KINDS
 from bench.spark_faults.__main__ import WRONG
 from bench.spark_faults.trial import Trial
 
@@ -142,6 +146,25 @@ def cluster(folder: Path) -> Iterator[SparkCluster]:
     pythons = {0: Path(sys.executable).parent, 1: foreign(folder / "foreign")}
     with SparkCluster(folder / "cluster", pythons=pythons) as started:
         yield started
+    assert not left(folder), "the cluster, or a command that had it, has left processes"
+
+
+def left(folder: Path, patience: float = 60.0) -> list[str]:
+    """Command lines of processes that work in a folder, or name it. Javas of commands that were killed have a while to see that."""
+    end = time.monotonic() + patience
+    while (
+        found := [line for line in map(named, psutil.process_iter()) if str(folder) in line]
+    ) and time.monotonic() < end:
+        time.sleep(0.5)
+    return found
+
+
+def named(process: psutil.Process) -> str:
+    """Return the command line, the folder and the TMPDIR of a process."""
+    try:
+        return " ".join([*process.cmdline(), process.cwd(), process.environ().get("TMPDIR", "")])
+    except psutil.Error:
+        return ""
 
 
 def on_driver(cluster: SparkCluster, here: Path, *command: str, **environ: str) -> Any:
@@ -219,6 +242,22 @@ def test_analyze_has_the_cluster_make_tables_and_reports(cluster: SparkCluster, 
     assert "quarantine of sold: 12 rows" in done.stdout and "bread    499" in done.stdout
     totals = {row["what"]: row["pieces"] for row in esault.read(here / "out/analytics/shop/tables/totals").to_pylist()}
     assert totals == dict.fromkeys(("bread", "milk"), sum(range(500)))
+
+
+@pytest.mark.timeout(3600)
+def test_analyze_makes_the_tables_of_a_plain_loop_under_ten_kills(cluster: SparkCluster, folder: Path) -> None:
+    here = folder / "kills"
+    here.mkdir()
+    trial = trial_on(cluster, here, 55, 600)  # a seed whose kills come within few commands, and of all kinds
+    try:
+        found = trial.run(10)
+    finally:
+        trial.stop()
+    assert found["over"] and found["kills"] >= 10
+    assert set(found["wrong"].values()) == {0} and len(found["wrong"]) == 11
+    # of commands, and of what they work with; rows have landed in between
+    assert set(found["by_kind"]) & set(KINDS) and {"an executor", "a worker"} & set(found["by_kind"])
+    assert found["landings"] >= 3 and found["commands"] > found["ended"] >= 2
 
 
 WORDS = """
