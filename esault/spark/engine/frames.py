@@ -27,7 +27,7 @@ from esault.flow.channel.lineage import Lineage
 from esault.payload.codec import Codec, explain
 from esault.payload.column import is_array
 from esault.payload.column_wire import wired
-from esault.spark.engine.repeated import expanded, shortened
+from esault.spark.engine.dictionary_encoding import decoded, encoded
 
 __all__ = [
     "CONTROL",
@@ -79,7 +79,7 @@ def is_between(frame: Any) -> bool:
 
 def batches_of(codec: Codec, packed: bytes) -> list[tuple[Any, ...]]:
     """Return the (input, due, keys, values, ids) that a frame of data holds, packed."""
-    return [(i, due, expanded(keys), expanded(values), ids) for i, due, keys, values, ids in codec.unpack(packed)]
+    return [(i, due, decoded(keys), decoded(values), ids) for i, due, keys, values, ids in codec.unpack(packed)]
 
 
 def time_of(frame: Any) -> float:
@@ -115,7 +115,7 @@ class Outbox:
         place = (self._base, self._number)
         self._number += 1
         try:
-            ready = [(i, due, shortened(keys), shortened(values), ids) for i, due, keys, values, ids in batches]
+            ready = [(i, due, encoded(keys), encoded(values), ids) for i, due, keys, values, ids in batches]
             return self.put(group, (DATA, self._sender, place, self._now, target, self.codec.pack(ready)))
         except PayloadError:
             for _, _, keys, values, _ in batches:

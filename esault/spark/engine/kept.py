@@ -27,7 +27,7 @@ from esault.errors import CheckpointError, UsageError
 from esault.spark.engine.journal import Journal
 from esault.spark.engine.layout import Layout, lay_out
 from esault.spark.engine.offsets import Offset, start
-from esault.spark.engine.reading import spools
+from esault.spark.engine.source_part import spools
 from esault.spark.spark_path import SparkPath, SparkPlace, put, put_absent, remove_tree
 from esault.state.run_state import check_tables
 from esault.state.state_dir import LINEAGE, SPARK, StateDir

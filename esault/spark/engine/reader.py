@@ -17,9 +17,9 @@ from esault.flow.worker.spout_reader import reads_by
 from esault.payload.codec import Codec
 from esault.payload.column import is_array, plain
 from esault.spark.engine.job import Job
-from esault.spark.engine.reading import spools
 from esault.spark.engine.runner import Runner
 from esault.spark.engine.runners import Runners
+from esault.spark.engine.source_part import spools
 from esault.spark.engine.worker_error import WorkerError
 from esault.state.spool import SpoolReader, spool_folder
 from esault.topology.columns import Columns

@@ -17,7 +17,7 @@ from esault.flow.operators.user_error import UserError
 from esault.payload.codec import Codec
 from esault.sinks import Collect
 from esault.sources import TextFiles
-from esault.spark.engine import batch_size, reader, reading, source
+from esault.spark.engine import batch_size, reader, reading, source, source_part
 from esault.spark.engine.offsets import latest, pack_position, publish, start, unpack_position
 from esault.spark.engine.reading import Reading
 from esault.spark.engine.source import ranges
@@ -244,7 +244,7 @@ def told(reading: Reading) -> dict[str, int]:
 def test_the_next_batch_is_read_while_one_is_processed_and_told_when_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "AHEAD_ROWS", 0)
+    monkeypatch.setattr(source_part, "AHEAD_ROWS", 0)
     monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(1000, 10))
     while spouts.step(1.0):
@@ -280,7 +280,7 @@ def test_a_block_that_is_larger_than_a_batch_goes_alone(tmp_path: Path, monkeypa
 
 
 def test_what_is_read_waits_a_moment_for_more_that_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "AHEAD_ROWS", 0)
+    monkeypatch.setattr(source_part, "AHEAD_ROWS", 0)
     monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(1000, 10))
     soon, late = 7.0 + reading.HOLD / 2, 7.0 + 2 * reading.HOLD
@@ -315,7 +315,7 @@ def test_what_is_read_waits_longer_where_a_whole_batch_will_soon_be_there(
 def test_what_the_next_batch_may_have_is_read_while_a_batch_is_processed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "AHEAD_ROWS", 0)
+    monkeypatch.setattr(source_part, "AHEAD_ROWS", 0)
     monkeypatch.setattr(batch_size, "FIRST", 100)
     spouts = numbered(tmp_path, Numbered(100_000, 1000))
     while spouts.step(1.0):
@@ -363,7 +363,7 @@ def test_a_source_that_can_be_read_again_is_read_far_ahead_and_a_drain_leaves_wh
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pause: bool
 ) -> None:
     monkeypatch.setattr(batch_size, "FIRST", 100)
-    monkeypatch.setattr(reading, "AHEAD_ROWS", 1000)
+    monkeypatch.setattr(source_part, "AHEAD_ROWS", 1000)
     spouts = numbered(tmp_path, Numbered(5000, 10))
     while spouts.step(1.0):
         pass

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from esault.payload.codec import Codec
 from esault.payload.packed_rows import Rows
-from esault.spark.engine.repeated import expanded, shortened
+from esault.spark.engine.dictionary_encoding import decoded, encoded
 
 KINDS = st.one_of(st.sampled_from(["a", "b"]), st.sampled_from([0, 1, True, False, None, 1.0, 0.0, -0.0, b"a", (1,)]))
 
 
 def sent(column: list[Any]) -> Any:
     codec = Codec()
-    return expanded(codec.unpack(codec.pack(shortened(column))))
+    return decoded(codec.unpack(codec.pack(encoded(column))))
 
 
 def told(rows: Any) -> list[tuple[type, str]]:
@@ -43,23 +43,23 @@ def test_each_of_few_travels_once_and_is_one_object(distinct: int, later: int, b
     names = [f"{i:>4}" for i in range(later)]
     column = [str(name) for name in r.choices(names[:distinct], k=512) + r.choices(names, k=7000) + names[:distinct]]
     rows = sent(column)
-    assert list(rows) == column and len(Codec().pack(shortened(column))) < bytes_a_row * len(column)
+    assert list(rows) == column and len(Codec().pack(encoded(column))) < bytes_a_row * len(column)
     assert len(set(map(id, rows))) == len(set(column))
 
 
 def test_the_bytes_do_not_follow_from_which_objects_the_keys_are() -> None:
     shared = ["trip 7"] * 100 + ["trip 8"] * 100
     apart = ["".join(list(key)) for key in shared]
-    assert Codec().pack(shortened(shared)) == Codec().pack(shortened(apart))
+    assert Codec().pack(encoded(shared)) == Codec().pack(encoded(apart))
 
 
 @pytest.mark.parametrize(
     "column", [[[1]] * 64, [{"a": 1}] * 64, ["a", [1]] * 64, [1.5] * 64, list(range(64)), ["a"] * 31]
 )
 def test_other_columns_are_rows(column: list[Any]) -> None:
-    assert type(shortened(column)) is Rows and told(sent(column)) == told(column)
+    assert type(encoded(column)) is Rows and told(sent(column)) == told(column)
 
 
 def test_what_is_no_list_stays_as_it_is() -> None:
     arrays = (b"arrays", Rows([1]))
-    assert all(shortened(each) is each for each in arrays) and expanded(arrays) is arrays
+    assert all(encoded(each) is each for each in arrays) and decoded(arrays) is arrays

@@ -1,11 +1,12 @@
-"""Columns in which few keys or values stand again and again, on their way between tasks: each travels once, and is one object where it is read.
+"""Dictionary encoding of columns on their way between tasks, as Arrow and Parquet know it: what few rows differ in is written once.
 
 A column is written as rows, see `packed_rows`, or, of texts, whole numbers and the like alone, as
 
     {"rows": what differs, "at": bytes}       of each row where it stands among these: a byte, or two where they are more than 256
     {"rows": the only one, "times": rows}
 
-By what they say, and not by which object they are: a batch that is computed again is written in the same bytes.
+It is one object where it is read. By what they say, and not by which object they are: a batch that is computed again is written in the
+same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from esault.payload.packed_rows import Rows
 
-__all__ = ["expanded", "shortened"]
+__all__ = ["decoded", "encoded"]
 
 #: of these Python takes none for equal that can be told from another, where all are of one type -> how many may differ in the rows by which
 #: it is told whether to look at all. Of more, to find them costs more than it spares; a number is written about as shortly as its place
@@ -29,7 +30,7 @@ _LOOK, _FEW = 512, 32
 _BYTE, _TWO = 1 << 8, 1 << 16
 
 
-def shortened(column: Any) -> Any:
+def encoded(column: Any) -> Any:
     """Return a column of rows as the codec writes it; others as they are."""
     if type(column) is not list:
         return column
@@ -55,7 +56,7 @@ def shortened(column: Any) -> Any:
     return {"rows": Rows(rows), "at": bytes(at) if differ <= _BYTE else array("H", list(at)).tobytes()}
 
 
-def expanded(column: Any) -> Any:
+def decoded(column: Any) -> Any:
     """Return the rows of a column as the codec has read it."""
     if type(column) is not dict:
         return column
