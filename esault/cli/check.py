@@ -46,7 +46,7 @@ def command(
     connect: bool,
 ) -> None:
     """Build TOPOLOGY, find what is wrong with it, and draw it. Nothing is read or written; only --connect asks servers."""
-    from esault.flow.operators.new_state import refused_states
+    from esault.runtime.session.new_state import refused_states
     from esault.topology.declared import misfits
     from esault.topology.doubts import lost_times, timeless_timers, unused_ticks
     from esault.topology.drawing import draw

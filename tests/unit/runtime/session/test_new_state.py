@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from esault import BatchBolt, Bolt, Topology, by_key, shuffle
-from esault.flow.operators.new_state import refused_states
+from esault.runtime.session.new_state import refused_states
 from esault.sources import Items
 
 
