@@ -68,7 +68,7 @@ _SAFE: dict[str, frozenset[str]] = {
         "msgpack.ext": "ExtType Timestamp",
         "msgspec._core": "UnsetType rebuild",
         "msgspec._utils": "rebuild",
-        "esault.payload.rebuild": "array arrow dtype_of logger method none_type object_array scalar unset zone",
+        "esault.payload.rebuild": "array array_view arrow dtype_of logger method none_type object_array scalar unset zone",
         "esault.topology.user_metrics": "kept",
         "esault.topology.window": "Window",
         "numpy": "ndarray dtype",

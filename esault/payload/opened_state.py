@@ -6,14 +6,15 @@ from typing import Any
 
 from esault.errors import CheckpointError, FrameError
 from esault.payload.codec import Codec
+from esault.payload.pickles import OwnerShown
 from esault.payload.timed_state import without_timers
 
 __all__ = ["opened"]
 
 
 def opened(packed: bytes, codec: Codec) -> Any:
-    """Return the attributes of a key's object as a dict, or what its __getstate__ gave. Raises FrameError."""
-    return _parts(codec, codec.unpack(without_timers(packed, codec)[0]))
+    """Return the attributes of a key's object as a dict, or what its __getstate__ gave; where it holds itself, `self`. Raises FrameError."""
+    return _parts(codec, codec.unpack(without_timers(packed, codec)[0], OwnerShown()))
 
 
 def _parts(codec: Codec, state: Any) -> Any:
@@ -22,7 +23,7 @@ def _parts(codec: Codec, state: Any) -> Any:
         return tuple(_parts(codec, part) for part in state)
     if type(state) is bytes:
         try:
-            return codec.unpack(state)
+            return codec.unpack(state, OwnerShown())
         except (FrameError, CheckpointError):
             return state
     return state

@@ -22,11 +22,21 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from esault.errors import FrameError, PayloadError
-from esault.payload import rebuild
+from esault.payload import numpy_pickles, rebuild
 from esault.payload.attributes import get_attributes
 from esault.payload.class_names import check, find, is_own
 
-__all__ = ["NotPlain", "PlainWriter", "Writer", "attributes_only", "may_set", "read", "read_each", "read_shared"]
+__all__ = [
+    "NotPlain",
+    "OwnerShown",
+    "PlainWriter",
+    "Writer",
+    "attributes_only",
+    "may_set",
+    "read",
+    "read_each",
+    "read_shared",
+]
 
 PROTOCOL = 5
 #: bytes after which a pickler is better made anew than emptied
@@ -47,6 +57,20 @@ class _Owner:
     """Stands in bytes for the object whose state they are."""
 
 
+class OwnerShown:
+    """Stands for the object whose state is looked at, and for what is bound to it: there is no such object then."""
+
+    def __init__(self, text: str = "self") -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def method(self, name: str) -> OwnerShown:
+        """Return what stands for a method of it."""
+        return OwnerShown(f"{self._text}.{name}")
+
+
 class Writer(pickle.Pickler):
     """Writes one value after the other, each by itself: what stands twice in a value is one object there, and so is its reader's.
 
@@ -58,16 +82,20 @@ class Writer(pickle.Pickler):
         super().__init__(self._buffer, PROTOCOL)
         #: the object whose state is written; it may stand in it, as in a bound method
         self.owner: Any = None
+        #: its attributes
+        self._attributes: dict[str, Any] = {}
 
     def write(self, thing: Any, owner: Any = None) -> bytes:
         """As bytes. Raises whatever the user's code raises, PayloadError, TypeError or pickle.PicklingError for what cannot travel."""
         buffer = self._buffer
         self.owner = owner
+        if owner is not None and type(thing) is dict:
+            self._attributes = thing
         try:
             self.dump(thing)
             return buffer.getvalue()
         finally:
-            self.owner = None
+            self.owner, self._attributes = None, {}
             if buffer.tell() > _SMALL:
                 self._forget()
             else:
@@ -103,6 +131,8 @@ class Writer(pickle.Pickler):
         action = _actions.get(kind)
         if action is None:
             action = _action(kind)
+        if action is numpy_pickles.array and self._attributes and thing.base is not None:
+            return numpy_pickles.view(thing, self._attributes) or action(thing)
         return action(thing)
 
 
@@ -204,6 +234,8 @@ class _StateReader(pickle.Unpickler):
         """Return what is named; called by pickle."""
         if module == __name__ and name == "_Owner":
             return lambda: self._owner
+        if type(self._owner) is OwnerShown and (module, name) == (rebuild.__name__, "method"):
+            return lambda of, named: of.method(named) if type(of) is OwnerShown else rebuild.method(of, named)
         return find(module, name)
 
 
@@ -240,11 +272,11 @@ def _choose(kind: type) -> Callable[[Any], Any]:
     if module == "numpy":
         numpy = sys.modules["numpy"]
         if kind is numpy.ndarray:
-            return _array
+            return numpy_pickles.array
         if issubclass(kind, numpy.generic):
-            return _scalar
+            return numpy_pickles.scalar
         if issubclass(kind, numpy.dtype):
-            return _dtype
+            return numpy_pickles.dtype
         if kind is numpy.ufunc or kind is type(numpy.mean):
             return _function
     if module == "msgspec" and kind.__name__ == "UnsetType":
@@ -425,46 +457,6 @@ def _iterator(thing: Any) -> Any:
             from ast import literal_eval
 
             return type(thing), literal_eval(f"({repr(thing)[6:-1]},)")
-
-
-def _dtype_name(dtype: Any) -> Any:
-    if dtype.hasobject:
-        raise PayloadError(
-            "a NumPy array with objects among the fields of its dtype cannot travel; use a list of tuples"
-        )
-    if dtype.subdtype is not None:
-        raise PayloadError("a dtype that is an array itself cannot travel; use an array of more dimensions")
-    if dtype.names is None:
-        name = dtype.str
-        if not rebuild._SIMPLE.fullmatch(name):
-            raise PayloadError(f"a NumPy array of dtype {dtype} cannot travel; use .tolist()")
-        return name
-    if dtype.isalignedstruct or dtype.itemsize != sum(field[0].itemsize for field in dtype.fields.values()):
-        raise PayloadError(
-            "a dtype with gaps between its fields cannot travel; use numpy.lib.recfunctions.repack_fields"
-        )
-    return tuple(
-        [
-            (name, _dtype_name(field.base), field.shape)
-            for name, field in ((name, dtype.fields[name][0]) for name in dtype.names)
-        ]
-    )
-
-
-def _dtype(thing: Any) -> Any:
-    return (rebuild.dtype_of, (_dtype_name(thing),))
-
-
-def _array(thing: Any) -> Any:
-    if thing.dtype == object:
-        return rebuild.object_array, (thing.shape, thing.ravel().tolist())
-    fortran = thing.flags.f_contiguous and not thing.flags.c_contiguous
-    order = "F" if fortran else "C"
-    return rebuild.array, (_dtype_name(thing.dtype), thing.shape, order, thing.tobytes(order=order))
-
-
-def _scalar(thing: Any) -> Any:
-    return rebuild.scalar, (_dtype_name(thing.dtype), thing.tobytes())
 
 
 def _arrow(thing: Any) -> Any:

@@ -17,6 +17,7 @@ from esault.errors import FrameError
 
 __all__ = [
     "array",
+    "array_view",
     "arrow",
     "arrow_of",
     "dtype_of",
@@ -115,6 +116,19 @@ def array(dtype: Any, shape: tuple[int, ...], order: str, data: bytes) -> Any:
         raise FrameError(f"{len(data)} bytes are no array of {dtype} in the shape {shape}")
     flat = np.frombuffer(data, kind, count) if count and kind.itemsize else np.empty(count, kind)
     return flat.reshape(shape, order="F" if order == "F" else "C").copy(order="F" if order == "F" else "C")
+
+
+def array_view(base: Any, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    """A NumPy array in the memory of another one. Raises FrameError."""
+    import numpy as np
+
+    kind = dtype_of(dtype)
+    if type(base) is not np.ndarray or base.dtype.hasobject:
+        raise FrameError("a view is one of a NumPy array")
+    try:
+        return np.ndarray(shape, kind, base, offset, strides)  # which looks whether all of it lies within
+    except (TypeError, ValueError) as error:
+        raise FrameError(f"no view of an array of {base.nbytes} bytes: {error}") from None
 
 
 def object_array(shape: tuple[int, ...], items: list[Any]) -> Any:
