@@ -55,6 +55,25 @@ def test_a_unit_grows_over_two_hosts_while_tuples_flow_and_every_word_counts_onc
     assert [len(nodes[name].tree()) for name in "ab"] == [1, 1]
 
 
+@pytest.mark.parametrize("how", [(), ("--now",)], ids=["in order", "at once"])
+def test_a_stop_while_hosts_are_being_reached_ends_the_run_as_soon_as_it_has_begun(command, nodes, tmp_path, how):
+    nodes.start("a", "b")
+    write_text(tmp_path, 50)
+    more = {
+        "path": "in.txt",
+        "out": "out.jsonl",
+        "gate": tmp_path / "gate",
+        "rate": 600.0,
+        "p": 2,
+    }  # it never ends by itself
+    command.start("gated", *nodes.options, "--policy", "none", **more)
+    until(lambda: esault("stop", *how, command.name)[0] == 0)
+    code, out, err = command.wait()
+    assert code in (0, 130), err
+    assert "processed" in out or "ended" in out or "stopped" in out
+    until(lambda: [len(nodes[name].tree()) for name in "ab"] == [1, 1])
+
+
 def listening(node):
     """TCP ports of all processes of a host, with the address that each listens on."""
     found = []

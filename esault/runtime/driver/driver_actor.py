@@ -71,6 +71,8 @@ class DriverActor(Supervisor):
     def __init__(self) -> None:
         super().__init__()
         self._core: Driver | None = None
+        #: what was asked for before there was a core: "drain", or "stop"; nothing else asks for it again
+        self._end = ""
         self._spec: RunSpec | None = None
         self._command: Any = None
         self._committer: Committer | None = None
@@ -172,6 +174,20 @@ class DriverActor(Supervisor):
         if hosts is None:
             self._host_usage = host_usage(spec.host)
         self._core.start(self._now())
+        if self._end:
+            self._end_as(self._end)
+        self._carry()
+
+    def _end_as(self, asked: str) -> None:
+        """End the run, in order or at once; as soon as it has begun, where hosts are still being reached."""
+        core = self._core
+        if core is None:
+            self._end = self._end if self._end == "stop" else asked
+            return
+        if asked == "stop":
+            core.stop_at_once(self._now())
+        else:
+            core.drain(self._now())
         self._carry()
 
     def _hear_committer(self) -> None:
@@ -266,15 +282,11 @@ class DriverActor(Supervisor):
 
     def receiveMsg_DrainRun(self, message: DrainRun, sender: Any) -> None:
         """The command wants an end in order."""
-        if self._core is not None:
-            self._core.drain(self._now())
-            self._carry()
+        self._end_as("drain")
 
     def receiveMsg_StopRun(self, message: StopRun, sender: Any) -> None:
         """The command wants an end at once."""
-        if self._core is not None:
-            self._core.stop_at_once(self._now())
-            self._carry()
+        self._end_as("stop")
 
     def receiveMsg_Requested(self, message: Requested, sender: Any) -> None:
         """Another terminal asks for something."""
