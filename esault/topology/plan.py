@@ -138,6 +138,8 @@ class UnitPlan:
     timers: bool = False
     #: for each input what gives a value's time, where objects ask for it; else empty
     times: tuple[Callable[[Any], float], ...] = ()
+    #: the same of a bolt that sets timers and does not ask for the time of a tuple, None where it is not known: each is to have one
+    timer_times: tuple[Callable[[Any], float] | None, ...] = ()
     #: name -> aggregate, of a bolt that keeps nothing else: engines that have these by name may use their own
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
     #: says before a run what is wrong with what the bolt needs, such as a table on a server; None: nothing is asked

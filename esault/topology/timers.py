@@ -44,7 +44,7 @@ def with_timers(unit: UnitPlan, options: UnitOptions, times: Sequence[Callable[[
     if has_event_ttl(cls):
         why = why or f"{cls.__name__} has ttl(by='event')"
     if not why:
-        return dataclasses.replace(unit, timers=timers)
+        return dataclasses.replace(unit, timers=timers, timer_times=tuple(times) if timers else ())
     if not timers:
         _check(unit, f"{where}: {why}, and")
     known = [time for time in times if time is not None]

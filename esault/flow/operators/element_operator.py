@@ -77,7 +77,7 @@ class ElementOperator(Operator):
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
         elements = self.elements
-        if self._row_by_row:
+        if self._row_by_row or self._lack_times(input, values):
             self._run_row_by_row(input, keys, values, ids)
         else:
             key: Any = None
@@ -129,9 +129,7 @@ class ElementOperator(Operator):
     def _run_row_by_row(
         self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None
     ) -> None:
-        call: Callable[[Any, Any], Any] = functools.partial(self._process, self._streams[input])
-        if self.timer_service is not None and self.plan.times:
-            call = self.timer_service.timed(self.plan.times[input], call)
+        call = self._timed(input, functools.partial(self._process, self._streams[input]))
         hot = None if self._partial or self._by_stream is not False else self._hot
         if hot is not None and hot.ready(self._cls, len(keys), True):  # type: ignore[arg-type]
             self._run_hot(hot, self.elements, call, keys, values, ids)

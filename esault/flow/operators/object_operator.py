@@ -64,7 +64,7 @@ class ObjectOperator(Operator):
         self._hot = HotLoop(emitter, False, self.context.in_thread) if may_be_hot else None
 
     def run(self, input: int, keys: Sequence[Any], values: Sequence[Any], ids: Sequence[str] | None) -> None:
-        if self._row_by_row:
+        if self._row_by_row or self._lack_times(input, values):
             self._run_careful(self._row(input), keys, values, ids)
         elif self._careful:
             # The length of the column before a row is what to go back to where it raises.
@@ -107,9 +107,7 @@ class ObjectOperator(Operator):
         process: Callable[[Any, Any], Any] = self.object.process
         if self._by_stream:
             process = functools.partial(self.object.process_stream, self._streams[input])
-        if self.timer_service is not None and self.plan.times:
-            process = self.timer_service.timed(self.plan.times[input], process)
-        return process
+        return self._timed(input, process)
 
     def mapping(self, count: int) -> ProcessLoop | None:
         hot = self._hot

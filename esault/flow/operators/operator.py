@@ -20,6 +20,7 @@ from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.operator_state import OperatorState
 from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.user_error import UserError, described, hook_of, say_hook
+from esault.flow.watermark.clock import times_at_once
 from esault.payload.attributes import get_attributes
 from esault.routing.ring import Name
 from esault.topology.bolt import Bolt
@@ -291,6 +292,17 @@ class Operator:
         if self.emitter.rows() != before:
             raise RuntimeError(f"unit {self.plan.name!r} emitted in {what}; emit in process, tick or finish")
         return made
+
+    def _lack_times(self, input: int, values: Sequence[Any]) -> bool:
+        """Return whether one of these has no time though timers of the bolt go by it: then rows are looked at one by one."""
+        time = self.plan.timer_times[input] if self.plan.timer_times else None
+        return time is not None and times_at_once(time, values, None) is None
+
+    def _timed(self, input: int, process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Return what processes a row of an input behind asking for its time, where that is to be had."""
+        times = self.plan.times or self.plan.timer_times
+        time = times[input] if times else None
+        return process if self.timer_service is None or time is None else self.timer_service.timed(time, process)
 
     def _members(self) -> dict[str, Any]:
         """Attributes of the objects' class besides `emit` and `context`."""
