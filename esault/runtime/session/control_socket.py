@@ -26,7 +26,7 @@ __all__ = ["LONGEST", "MOST", "NAME", "RUN_ENDED", "Caller", "ControlSocket", "r
 #: the socket's name in the run's folder
 NAME = "control"
 #: answer to a command on a run that ended meanwhile
-RUN_ENDED = "the run ended before the change did; with --resume it goes on as wide as its checkpoint was"
+RUN_ENDED = "the run ended before the change did; with checkpoints, --resume goes on as wide as the last one was"
 #: bytes of a request, seconds that it may take to come, connections at a time; dead letters that are sent again are long
 LONGEST, PATIENCE, MOST = 4 * 2**20, 2.0, 16
 #: seconds between two looks whether the socket's file is there

@@ -134,6 +134,10 @@ def fitting(owner: str, column: Column, values: Sequence[Any], keys: Sequence[An
     return fit
 
 
+#: types that a column may have, by name
+_DECLARED = frozenset(("str", "int", "float", "bool", "bytes", "date", "datetime", "Decimal"))
+
+
 def _remedy(column: Column, value: Any, of_keys: bool, why: str) -> str:
     """Return why the value does not fit and what to do, as far as that can be said."""
     if value is None:
@@ -145,7 +149,8 @@ def _remedy(column: Column, value: Any, of_keys: bool, why: str) -> str:
         return "; a column holds one value: give its parts columns of their own, keep it as JSON in a str, or use JsonLines"
     if of_keys:
         return f"; it is the key's column: declare its type there, or with key={{{column.name!r}: ...}} beside a class"
-    return ""
+    kind = type(value).__name__
+    return f"; declare the column as {kind}, or emit {column.python}" if kind in _DECLARED else ""
 
 
 def unfold(
