@@ -35,13 +35,13 @@ class Unavailable(UsageError):
 
 
 class Unreachable(Unavailable):
-    """No process answers there."""
+    """No process answers there, or it was gone before it had answered all."""
 
 
 def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
     """A connection to one node, and what it says of itself. Raises UsageError, naming the address and what is wrong.
 
-    Unreachable, where no process answers.
+    Unreachable, where no process answers to the end.
     """
     host, port = split(address)
     try:
@@ -61,7 +61,7 @@ def greet(address: str, key: ClusterKey) -> tuple[Connection, Found]:
             raise UsageError(f"host {address} does not fit: {differs}; install the same on both")
     except Lost as error:
         node.close()
-        raise Unavailable(f"host {address} hung up: {error}; does it have another key?") from None
+        raise Unreachable(f"host {address} hung up: {error}; does it have another key?") from None
     except Refused as error:
         node.close()
         raise UsageError(f"host {address} does not let us in: {error}") from None

@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import re
+import signal
 import socket
 import ssl
 from pathlib import Path
@@ -72,6 +73,21 @@ def test_a_stop_while_hosts_are_being_reached_ends_the_run_as_soon_as_it_has_beg
     assert code in (0, 130), err
     assert "processed" in out or "ended" in out or "stopped" in out
     until(lambda: [len(nodes[name].tree()) for name in "ab"] == [1, 1])
+
+
+def test_a_run_begins_without_a_host_that_does_not_answer_to_the_end(command, nodes, tmp_path):
+    nodes.start("a", "b")
+    write_text(tmp_path, 50)
+    (tmp_path / "gate").touch()
+    nodes["b"].kill(signal.SIGSTOP)  # its port still takes connections
+    try:
+        command.start("gated", *nodes.options, path="in.txt", out="out.jsonl", gate=tmp_path / "gate", rate=600.0)
+        code, _, err = command.wait()
+    finally:
+        nodes["b"].kill(signal.SIGCONT)
+    assert code == 0, err
+    assert "The run begins without it" in err
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
 
 
 def listening(node):

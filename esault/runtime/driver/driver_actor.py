@@ -213,11 +213,7 @@ class DriverActor(Supervisor):
         while hosts.notices:
             self._notice(hosts.notices.popleft())
         if self._core is None:
-            if hosts.ready:
-                try:
-                    self._begin_core(spec)
-                except UsageError as error:
-                    self._fail(str(error))
+            self._begin_on(hosts, spec)
             return
         if self._over:
             return
@@ -231,6 +227,14 @@ class DriverActor(Supervisor):
                 self._core.fail(str(error), self._now())
         self._carry()
 
+    def _begin_on(self, hosts: Hosts, spec: RunSpec) -> None:
+        """Begin the run, if the hosts are there that it waits for."""
+        if not self._over and hosts.ready:
+            try:
+                self._begin_core(spec)
+            except UsageError as error:
+                self._fail(str(error))
+
     def _look_at_hosts(self) -> None:
         """At each tick."""
         hosts, now = self._hosts, self._now()
@@ -239,6 +243,9 @@ class DriverActor(Supervisor):
             late = hosts.late
             if late is not None:
                 self._fail(late)
+            else:
+                assert self._spec is not None
+                self._begin_on(hosts, self._spec)
             return
         hosts.evacuation.step(self._core, hosts.cluster, now)
         hosts.share_slots(self._core, now)

@@ -81,6 +81,8 @@ class Hosts:
         #: of those that have joined once
         self._addresses_seen: set[str] = set()
         self._since = time.monotonic()
+        #: of those that were lost; a run that has not begun does not wait for them
+        self._lost_early: set[str] = set()
         self._refusals: dict[str, str] = {}
         self.usage: dict[str, HostUsage] = {}
         self.readings: deque[ProbeReading] = deque()
@@ -170,17 +172,32 @@ class Hosts:
 
     @property
     def ready(self) -> bool:
-        """Return whether all hosts that were named are up."""
-        return all(self._links[address].up in self.cluster.hosts for address, _ in self._hosts.nodes)
+        """Return whether all hosts are up that the run waits for: one that was lost meanwhile, or that takes long, it begins without."""
+        missing = self._missing
+        if len(missing) == len(self._hosts.nodes):
+            return False
+        patient = time.monotonic() - self._since <= READY_WITHIN
+        if any(address not in self._lost_early for address in missing) and patient:
+            return False
+        for address in missing:
+            self.notices.append(
+                f"host {address} is not there: the run begins without it, and uses it as soon as it can"
+            )
+        return True
+
+    @property
+    def _missing(self) -> list[str]:
+        """The addresses of hosts that are to be up and are not."""
+        return [address for address, _ in self._hosts.nodes if self._links[address].up not in self.cluster.hosts]
 
     @property
     def late(self) -> str | None:
         """Return why the run cannot start; None while it may."""
-        missing = [a for a, _ in self._hosts.nodes if self._links[a].up is None]
+        missing = self._missing
         refused = [self._refusals[a] for a in missing if a in self._refusals and "leaving" not in self._refusals[a]]
         if refused and time.monotonic() - self._since > 2.0:
             return f"a host does not take this run: {refused[0]}"
-        if missing and time.monotonic() - self._since > READY_WITHIN:
+        if len(missing) == len(self._hosts.nodes) and time.monotonic() - self._since > READY_WITHIN:
             return f"no answer from {', '.join(missing)} within {READY_WITHIN:g} s"
         return None
 
@@ -236,6 +253,7 @@ class Hosts:
             return
         link.begin()
         self._addresses_seen.add(link.address)
+        self._lost_early.discard(link.address)
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
         self._demanded.pop(event.name, None)
@@ -278,7 +296,9 @@ class Hosts:
 
     def _lost(self, event: LostHost) -> None:
         self.cluster.lose(event.name)
-        self._addresses.pop(event.name, None)  # it may come back at another one
+        address = self._addresses.pop(event.name, None)  # it may come back at another one
+        if address is not None:
+            self._lost_early.add(address)
         self.usage.pop(event.name, None)
         self.notices.append(f"host {event.name} is lost: {event.why}")
         gone = [incarnation for incarnation, host in self._where.items() if host == event.name]

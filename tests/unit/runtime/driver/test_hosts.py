@@ -1,13 +1,16 @@
-"""What user code prints on other hosts, where the terminal is slow."""
+"""The hosts of a run: which it waits for, and what user code prints on them where the terminal is slow."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
+from types import SimpleNamespace
 
 from esault.cluster.messages import OutputLine
 from esault.runtime.driver import hosts
 from esault.runtime.driver.hosts import Hosts
+from esault.runtime.remote.host_connection import LostHost
 
 
 def test_lines_that_are_dropped_are_told_of_once(monkeypatch):
@@ -28,3 +31,51 @@ def test_lines_that_are_dropped_are_told_of_once(monkeypatch):
     here._lines.clear()
     say(*range(10))
     assert len(here.notices) == 2
+
+
+def starting(*up, since=0.0, lost=()):
+    """Hosts of a run that has not begun, on nodes a, b and c; these are up."""
+    here = object.__new__(Hosts)
+    here._hosts = SimpleNamespace(nodes=[(name, 2) for name in "abc"])
+    here._links = {name: SimpleNamespace(up=name if name in up else None) for name in "abc"}
+    here.cluster = SimpleNamespace(hosts=dict.fromkeys(up), lose=lambda name: here.cluster.hosts.pop(name, None))
+    here._since = time.monotonic() - since
+    here._addresses, here._lost_early, here._where = {name: name for name in "abc"}, set(), {}
+    here._refusals, here.notices, here.usage = {}, deque(), {}
+    for name in lost:
+        here._lost(LostHost(name, "killed"))
+    here.notices.clear()
+    return here
+
+
+def test_a_run_waits_for_all_hosts_that_were_there_when_it_was_asked_for():
+    assert starting("a", "b", "c").ready
+    assert not starting("a", "b").ready
+    assert not starting().ready
+    assert starting("a", "b").late is starting().late is None
+
+
+def test_it_begins_without_one_that_was_lost_meanwhile_and_says_so():
+    here = starting("a", "b", lost="c")
+    assert here.ready
+    assert list(here.notices) == ["host c is not there: the run begins without it, and uses it as soon as it can"]
+    assert not starting("a", lost="c").ready  # b may come
+
+
+def test_it_begins_without_one_that_takes_long():
+    here = starting("a", since=hosts.READY_WITHIN + 1)
+    assert here.late is None
+    assert here.ready
+    assert len(here.notices) == 2
+
+
+def test_without_any_host_it_ends_and_names_them():
+    here = starting(since=hosts.READY_WITHIN + 1)
+    assert not here.ready
+    assert here.late == "no answer from a, b, c within 40 s"
+
+
+def test_one_that_will_not_take_it_ends_it():
+    here = starting("a", "b", since=3.0)
+    here._refusals["c"] = "other packages"
+    assert here.late == "a host does not take this run: other packages"
