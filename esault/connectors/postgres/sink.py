@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from esault.connectors.postgres.client import Client, table_name
 from esault.connectors.postgres.statements import Statements
 from esault.errors import SinkError, TopologyError
-from esault.sinks.landing.values import unfold
+from esault.sinks.landing.values import spread_keys, unfold
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
@@ -161,23 +161,21 @@ class PostgresSink(Sink):
             raise SinkError(
                 f"PostgresSink({self.table!r}): the value of key {key!r} is None, which deletes a row: that needs primary_key=..."
             )
-        there = [row for row, none in zip(rows, gone) if not none]
+        owner = f"PostgresSink({self.table!r})"
+        keys, values = spread_keys(owner, self._names, [row.key for row in rows], [row.value for row in rows])
+        there = [place for place, value in enumerate(values) if value is not None]
         columns = unfold(
-            f"PostgresSink({self.table!r})",
-            self._names[0],
-            self._names[1:],
-            [row.value for row in there],
-            [row.key for row in there],
+            owner, self._names[0], self._names[1:], [values[place] for place in there], [keys[place] for place in there]
         )
         cells = zip(*columns) if columns else iter([()] * len(there))
         flag = self._names.index(self._deleted) - 1 if self._deleted is not None else None
-        for stamp, row, none in zip(count(first), rows, gone):
-            others: tuple[Any, ...] = (None,) * (len(self._names) - 1) if none else next(cells)
+        for stamp, key, value, none in zip(count(first), keys, values, gone):
+            others: tuple[Any, ...] = (None,) * (len(self._names) - 1) if value is None else next(cells)
             removes = none
             if flag is not None:
                 removes = none or bool(others[flag])
                 others = (*others[:flag], *others[flag + 1 :])
-            self._rows.append((stamp, removes, *map(_cell, (row.key, *others))))
+            self._rows.append((stamp, removes, *map(_cell, (key, *others))))
 
     def prepare(self, epoch: int) -> Any:
         """Stage the rows in the background. The handle names them."""

@@ -14,7 +14,7 @@ from esault.sinks.landing.arrow import arrow_schema, constant, moments, parquet_
 from esault.sinks.landing.changelog import Changelog, stamps
 from esault.sinks.landing.merge import newest_of_each
 from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Schema
-from esault.sinks.landing.values import unfold
+from esault.sinks.landing.values import spread_keys, unfold
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,14 +124,16 @@ class Buffer:
         """Make an Arrow batch of the lists; they stay as they are when a value does not fit."""
         import pyarrow as pa
 
-        owner, keys = self._owner, self._keys
-        if not keys:
+        owner = self._owner
+        if not self._keys:
             return
         if self._changelog is not None:
             self._convert_newest(self._changelog)
             return
+        name = self._columns[0].name
+        keys, values = spread_keys(owner, [name, *self._names], self._keys, self._values)
         arrays = [to_array(owner, self._columns[0], keys, keys)]
-        cells = unfold(owner, self._columns[0].name, self._names, self._values, keys)
+        cells = unfold(owner, name, self._names, values, keys)
         arrays += [to_array(owner, column, values, keys) for column, values in zip(self._columns[1:], cells)]
         if self._added:
             arrays += [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from esault.errors import SinkError
 from esault.sinks.landing.schema import Schema
-from esault.sinks.landing.values import fitting, short, unfold
+from esault.sinks.landing.values import fitting, short, spread_keys, unfold
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +70,12 @@ class Changelog:
     ) -> tuple[list[Any], list[tuple[Sequence[Any], bool]], array[int], list[bool]]:
         """Return keys, the other columns (each with whether it may hold nulls that were not declared), stamps and
         which rows are deletions, of the newest row of each key. SinkError for what does not fit."""
+        gone = [value is None for value in values]
+        width = len(keys[0]) if type(keys[0]) is tuple else 1
+        if width > 1:
+            self._check_gone(keys, gone, list(range(width)))
+            names = [column.name for column in self._declared]
+            keys, values = map(list, spread_keys(self._owner, names, keys, values))
         keys = self._fit(0, keys, keys)
         if self._by_key:
             last = dict(zip(keys, range(len(keys))))
@@ -77,8 +83,8 @@ class Changelog:
                 places = list(last.values())
                 keys, values = list(last), [values[place] for place in places]
                 micros = array("q", [micros[place] for place in places])
-        gone = [value is None for value in values]
-        cells = self._spread(keys, values, gone) if True in gone else self._unfold(keys, values)
+                gone = [gone[place] for place in places]
+        cells = self._spread(keys, values, gone) if True in gone and width == 1 else self._unfold(keys, values)
         flagged = self._flag
         if flagged is not None:
             said = keys if flagged == 0 else cells[flagged - 1]
@@ -108,15 +114,19 @@ class Changelog:
     def _unfold(self, keys: Sequence[Any], values: Sequence[Any]) -> list[Sequence[Any]]:
         return unfold(self._owner, self._declared[0].name, self._names, values, keys)
 
-    def _spread(self, keys: Sequence[Any], values: Sequence[Any], gone: Sequence[bool]) -> list[Sequence[Any]]:
-        """The columns where some values are None: nulls stand in those rows."""
-        if not self._by_key:
+    def _check_gone(self, keys: Sequence[Any], gone: Sequence[bool], places: Sequence[int]) -> None:
+        """A value None deletes the row of a key, where the primary key is these columns, which the key fills. Raises SinkError."""
+        if True in gone and sorted(self._places) != places:
             key = next(key for key, none in zip(keys, gone) if none)
             raise SinkError(
                 f"{self._owner}: the value of key {short(key)} is None, which deletes the row of a key, and the primary "
                 f"key ({', '.join(self.key)}) is not the tuple's key alone; name a bool column that says so: "
                 'deleted="..."'
             )
+
+    def _spread(self, keys: Sequence[Any], values: Sequence[Any], gone: Sequence[bool]) -> list[Sequence[Any]]:
+        """The columns where some values are None: nulls stand in those rows."""
+        self._check_gone(keys, gone, [0])
         there = [(key, value) for key, value, none in zip(keys, values, gone) if not none]
         if not there:
             return [[None] * len(keys) for _ in self._names]

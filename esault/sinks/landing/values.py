@@ -13,7 +13,7 @@ from esault.payload.record import Record, record_of
 from esault.payload.scalar import plainer
 from esault.sinks.landing.schema import Column
 
-__all__ = ["EXACT", "fitting", "short", "unfold"]
+__all__ = ["EXACT", "fitting", "short", "spread_keys", "unfold"]
 
 _LONG = range(-(2**63), 2**63)
 
@@ -174,6 +174,37 @@ def unfold(
     return _row_by_row(owner, key_name, names, values, keys)
 
 
+def spread_keys(
+    owner: str, names: Sequence[str], keys: Sequence[Any], values: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Keys and values for a table of these columns: a key that is a tuple fills as many as it has parts, the others stand before its
+    value then, or by name in it. A value None stays none in all of its own columns. SinkError where the value says another key."""
+    if not any(type(key) is tuple and key for key in keys):
+        return keys, values
+    told = [key if type(key) is tuple and key else (key,) for key in keys]
+    rows = [value if len(key) == 1 else _behind(owner, names, key, value) for key, value in zip(told, values)]
+    return [key[0] for key in told], rows
+
+
+def _behind(owner: str, names: Sequence[str], key: tuple[Any, ...], value: Any) -> Any:
+    """The value as it stands behind the first part of its key."""
+    parts = key[1:]
+    record = record_of(type(value))
+    if isinstance(value, dict) or record is not None:
+        where = f"{owner}: the value of key {short(key)}"
+        fields = dict(value if record is None else _items(where, record, value))
+        for name, part in zip(names[1:], parts):
+            if name in fields and _plain([fields[name]]) != _plain([part]):
+                raise SinkError(
+                    f"{where} has {name!r} too, a column of the key, and there it is {short(fields[name])}; leave it out of the value"
+                )
+            fields[name] = part
+        return fields
+    if value is None:
+        return (*parts, *[None] * (len(names) - len(key)))
+    return (*parts, *(value if isinstance(value, (tuple, list)) else (value,)))
+
+
 #: what fills several columns, besides records
 _SEVERAL = (tuple, list, dict)
 
@@ -219,11 +250,9 @@ def _row_by_row(
         else:
             row = value if isinstance(value, (tuple, list)) else (value,)
         if len(row) != len(names):
-            parts = f". A key fills the column {key_name!r} alone: emit the other parts of it in the value"
             raise SinkError(
                 f"{where} must fill {len(names)} columns ({', '.join(names)}), but it is {short(value)}, of type "
                 f"{type(value).__name__}; use a tuple of them, a dict, or an object with such fields"
-                f"{parts if isinstance(key, tuple) else ''}"
             )
         for cells, cell in zip(columns, row):
             cells.append(cell)

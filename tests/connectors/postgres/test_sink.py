@@ -114,6 +114,12 @@ def test_a_column_may_say_that_a_row_is_gone(server, ask):
     assert ask(f"select * from {table}") == [("a", 2, "y")]
 
 
+def test_a_key_that_is_a_tuple_is_the_primary_key_of_several_columns(server, ask):
+    rows = [(("a", 1), "x"), (("a", 2), {"s": "y"}), (("b", 1), "z"), (("a", 1), ("w",)), (("b", 1), None)]
+    table = written(server, rows, {"k": str, "n": int, "s": str}, primary_key=["k", "n"])
+    assert ask(f"select * from {table} order by n") == [("a", 1, "w"), ("a", 2, "y")]
+
+
 def test_replace_empties_the_table_when_a_run_begins_anew(server, ask):
     table = written(server, [("a", 1)], {"k": str, "n": int})
     written(server, [("b", 2)], {"k": str, "n": int}, table=table)

@@ -408,7 +408,8 @@ def test_a_value_that_does_not_fit_names_sink_column_types_and_key(tmp_path: Any
         sink.prepare(0)
     path = str(tmp_path / "t")
     assert str(caught.value) == (
-        f"SparkTable({path!r}) of table: column 'total' is int, but key 'b' has '2', of type str"
+        f"SparkTable({path!r}) of table: column 'total' is int, but key 'b' has '2', of type str; "
+        "declare the column as str, or emit int"
     )
     with pytest.raises(SinkError, match="is not open"):
         SparkTable(path, COLUMNS).write([Row("a", 1, 1.0)])

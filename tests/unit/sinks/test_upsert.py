@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import esault
 from esault.errors import SinkError, UsageError
 from esault.sinks import JsonLines, Parquet, SparkTable
 from esault.sinks.landing import compaction, table_log
+from esault.sinks.landing.changelog import Changelog
 from esault.sinks.landing.compaction import Compactor, compact_all, compact_some
 from esault.sinks.landing.disk import LocalDisk
 from esault.sinks.landing.log import CommitLog
+from esault.sinks.landing.schema import Column
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo
 
@@ -455,3 +458,48 @@ def test_parquet_is_read_from_files_folders_and_tables(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(SinkError, match="Run the topology that writes it first"):
             esault.read(path)
+
+
+COMPOSITE = {"columns": {"user": str, "day": int, "total": int, "note": str}, "primary_key": ("user", "day")}
+
+
+def by_user_and_day(path: Any) -> dict[tuple[str, int], tuple[int, str]]:
+    return {(row["user"], row["day"]): (row["total"], row["note"]) for row in esault.read(path).to_pylist()}
+
+
+def test_a_key_that_is_a_tuple_is_the_primary_key_of_several_columns(tmp_path: Path) -> None:
+    sink = opened(tmp_path, **COMPOSITE)
+    land(sink, 0, (("a", 1), (1, "x")), (("a", 2), (2, "y")), (("a", 1), {"total": 3, "note": "z"}))
+    assert by_user_and_day(tmp_path) == {("a", 1): (3, "z"), ("a", 2): (2, "y")}
+    land(sink, 1, (("a", 2), None), (("b", 1), (4, "")))
+    assert by_user_and_day(tmp_path) == {("a", 1): (3, "z"), ("b", 1): (4, "")}
+
+
+def test_none_deletes_where_the_tuple_is_the_whole_primary_key(tmp_path: Path) -> None:
+    sink = opened(tmp_path, columns=COMPOSITE["columns"], primary_key=("user", "note"))
+    write(sink, (("a", 1), None))
+    with pytest.raises(SinkError, match=r"the primary key \(user, note\) is not the tuple's key alone"):
+        sink.commit(0, sink.prepare(0))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 3), st.one_of(st.none(), st.integers(0, 9))), max_size=30)
+)
+def test_composite_keys_are_as_a_dict_says(rows: list[tuple[str, int, int | None]]) -> None:
+    made = Changelog(
+        "T",
+        (Column("user", "string"), Column("day", "long"), Column("total", "long")),
+        ("user", "day"),
+        None,
+        lambda: 1.0,
+    )
+    wanted: dict[Any, Any] = {}
+    for user, day, total in rows:
+        wanted[user, day] = total
+    if not rows:
+        return
+    keys, cells, _, gone = made.cells([row[:2] for row in rows], [row[2] for row in rows], array("q", range(len(rows))))
+    days, totals = (column for column, _ in cells)
+    assert dict(zip(zip(keys, days), zip(totals, gone))) == {
+        key: (total, total is None) for key, total in wanted.items()
+    }

@@ -84,6 +84,15 @@ def test_a_key_of_two_sub_units_has_the_row_that_was_written_last(tmp_path):
     sink.end(True)
 
 
+def test_a_key_that_is_a_tuple_is_the_primary_key_of_several_columns(tmp_path):
+    columns = {"word": str, "day": int, "n": int}
+    sink = begun(DeltaSink(tmp_path, columns, primary_key=("word", "day")))
+    sink.commit_all(1, [prepared(sink, 1, (("a", 1), 1), (("a", 2), 1), (("b", 1), 1))])
+    sink.commit_all(2, [prepared(sink, 2, (("a", 2), 5), (("b", 1), None))])
+    assert delta_log.rows(tmp_path, "word", "day", "n") == [("a", 1, 1), ("a", 2, 5)]
+    sink.end(True)
+
+
 def test_a_merge_that_another_writer_overtakes_is_done_anew(tmp_path, monkeypatch, here):
     one, two = (begun(DeltaSink(tmp_path, WORDS, "append", primary_key="word"), run) for run in ("one", "two"))
     handles = [prepared(one, 1, ("a", 1)), prepared(two, 1, ("a", 2), ("b", 2))]

@@ -8,7 +8,7 @@ from array import array
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from esault.errors import SinkError
 from esault.sinks.landing.arrow import arrow_schema, constant, moments, parquet_bytes, to_array
 from esault.sinks.landing.schema import Column
-from esault.sinks.landing.values import unfold
+from esault.sinks.landing.values import spread_keys, unfold
 from tests.unit.records import CLASSES, Colour, Open, Pair
 
 pa = pytest.importorskip("pyarrow")
@@ -245,6 +245,39 @@ def test_a_value_of_another_shape_is_refused_by_name(names: list[str], value: An
         unfold("T", "key", names, [value], ["k"])
 
 
-def test_where_the_parts_of_a_key_belong_is_said() -> None:
-    with pytest.raises(SinkError, match="A key fills the column 'key' alone: emit the other parts of it in the value"):
-        unfold("T", "key", ["n", "total"], [1], [("k", 2)])
+class Total(NamedTuple):
+    total: int
+    day: str = "mon"
+
+
+@pytest.mark.parametrize(
+    ("names", "key", "value", "row"),
+    [
+        (["user", "day", "total"], ("a", "mon"), 3, ("a", "mon", 3)),
+        (["user", "day", "total"], ("a", "mon"), (3,), ("a", "mon", 3)),
+        (["user", "day", "total"], ("a", "mon"), {"total": 3}, ("a", "mon", 3)),
+        (["user", "day", "total"], ("a", "mon"), {"total": 3, "day": "mon"}, ("a", "mon", 3)),
+        (["user", "day", "total"], ("a", "mon"), Total(3), ("a", "mon", 3)),
+        (["user", "day", "total"], ("a", "mon"), None, ("a", "mon", None)),
+        (["user", "day"], ("a",), "mon", ("a", "mon")),
+        (["user", "day"], ("a", "mon"), (), ("a", "mon")),
+        (["user", "day", "n", "total"], ("a", "mon"), [1, 3], ("a", "mon", 1, 3)),
+    ],
+)
+def test_a_key_that_is_a_tuple_fills_as_many_columns_as_it_has_parts(names, key, value, row) -> None:
+    keys, values = spread_keys("T", names, [key], [value])
+    assert (keys[0], *(cells[0] for cells in unfold("T", names[0], names[1:], values, keys))) == row
+
+
+def test_other_keys_are_as_they_were() -> None:
+    keys, values = ["a", "b"], [1, None]
+    assert spread_keys("T", ["key", "n"], keys, values) == (keys, values)
+    assert spread_keys("T", ["key", "n"], keys, values)[1] is values
+    assert spread_keys("T", ["key", "n", "m"], [("a", 1), "b"], [2, (3, 4)]) == (["a", "b"], [(1, 2), (3, 4)])
+
+
+def test_a_value_that_says_another_key_is_refused() -> None:
+    with pytest.raises(
+        SinkError, match=r"T: the value of key \('a', 'mon'\) has 'day' too, a column of the key, and there it is 'tue'"
+    ):
+        spread_keys("T", ["user", "day", "total"], [("a", "mon")], [{"day": "tue", "total": 1}])
