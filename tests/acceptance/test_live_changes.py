@@ -10,6 +10,8 @@ import esault_command
 import pytest
 from test_runs import landed, run_dirs, write_lines
 
+from esault.errors import UsageError
+
 pytestmark = pytest.mark.slow
 
 
@@ -91,3 +93,22 @@ def test_the_state_of_a_key_is_shown_wherever_it_is(command):
     code, out, err = esault_command.run("state", "count", key, "--run", command.name)
     assert code == 0 and out.startswith(f"{key}\t"), err
     assert command.stop()[0] == 0
+
+
+def test_a_change_that_is_asked_for_while_the_run_begins_is_made_once_it_has(command, tmp_path):
+    write_lines(tmp_path, 60_000)
+    command.start("words", "--policy", "none", path="in.txt", out="table", p=2, rate=400.0)
+    refused = []
+
+    def asked():
+        try:
+            return command.tell(do="scale", unit="count", n=3)
+        except UsageError as error:  # there is nothing yet that could be asked
+            refused.append(str(error))
+            return None
+
+    answers = command.until(asked)
+    assert answers[-1]["done"]
+    assert not [each for each in refused if "starting" in each]
+    code, _, err = command.stop()
+    assert code == 0, err

@@ -298,13 +298,15 @@ class DriverActor(Supervisor):
     def receiveMsg_Requested(self, message: Requested, sender: Any) -> None:
         """Another terminal asks for something."""
         core, spec, number = self._core, self._spec, message.number
+        if message.command.waits and (self._begins or (core is not None and core.busy)):
+            self._later.append(message)
+            waits = (
+                "until the run has begun" if self._begins else "for the checkpoint that is being taken or gone back to"
+            )
+            self._answer(number, {"waits": waits}, last=False)
+            return
         if core is None or spec is None:
             self._answer(number, {"error": "the run is starting; try again in a moment"})
-            return
-        if message.command.waits and core.busy:
-            self._later.append(message)
-            waits = "for the checkpoint that is being taken or gone back to"
-            self._answer(number, {"waits": waits}, last=False)
             return
         try:
             answer = message.command.carry_out(Running(core, spec.policies), self._now())
@@ -315,6 +317,10 @@ class DriverActor(Supervisor):
                 self._commands[number] = answer
             self._answer(number, answer.said, last=answer.then is None)
         self._carry()
+
+    @property
+    def _begins(self) -> bool:
+        return self._core is None or self._core.phase in ("building", "wiring", "beginning")
 
     def _answer(self, number: int, said: dict[str, Any], last: bool = True) -> None:
         if number:
@@ -388,7 +394,7 @@ class DriverActor(Supervisor):
             self._hosts.cluster.charge(now)
         give_way()
         # Before the tick, which may begin the next checkpoint.
-        if self._later and not self._core.busy:
+        if self._later and not self._core.busy and not self._begins:
             self.receiveMsg_Requested(self._later.pop(0), None)
         self._core.tick(now)
         give_way()
