@@ -41,6 +41,7 @@ __all__ = [
 PROTOCOL = 5
 #: bytes after which a pickler is better made anew than emptied
 _SMALL = 1024
+_ARRAY = numpy_pickles.array
 #: what an action gives where pickle's own way is right
 _BY_ITSELF = NotImplemented
 #: class -> how its objects are written
@@ -131,7 +132,7 @@ class Writer(pickle.Pickler):
         action = _actions.get(kind)
         if action is None:
             action = _action(kind)
-        if action is numpy_pickles.array and self._attributes and thing.base is not None:
+        if action is _ARRAY and self._attributes and thing.base is not None:
             return numpy_pickles.view(thing, self._attributes) or action(thing)
         return action(thing)
 
