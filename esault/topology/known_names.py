@@ -35,6 +35,11 @@ def named_keywords(method: Callable[P, R]) -> Callable[P, R]:
             if keyword not in takes:
                 named = kwargs.get("name", args[1] if len(args) > 1 else None)
                 where = f"unit {named!r}: " if isinstance(named, str) else ""
+                if keyword == "inputs" and method.__qualname__.startswith("Stream."):
+                    raise TopologyError(
+                        f"{where}{method.__name__}(...) of a stream has that stream as its input; several go to "
+                        f"topology.{method.__name__}(name, ..., inputs={{stream: grouping, ...}})"
+                    )
                 raise TopologyError(f"{where}{no_such(f'{method.__name__}(...) takes no argument', keyword, takes)}")
         return method(*args, **kwargs)
 
