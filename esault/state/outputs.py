@@ -82,7 +82,8 @@ def check_outputs(
             )
         if kept is not None and Path(str(other.path), OUTPUTS).stat().st_mtime > kept.completed_at:
             notice(
-                f"{both[0]} has been written by the run in {other.path} since checkpoint {kept.number}: rows of both stand there"
+                f"{', '.join(both)} {'have' if len(both) > 1 else 'has'} been written by the run in {other.path} since checkpoint "
+                f"{kept.number}: rows of both stand there"
             )
 
 

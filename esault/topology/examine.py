@@ -67,6 +67,9 @@ _SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "seek": ("position",),
     "commit": ("position",),
     "due": (),
+    "next_due": (),
+    "held_back": (),
+    "lag": (),
     "progress": (),
     "without_pace": (),
     "close": (),
@@ -139,6 +142,15 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
     return batch
 
 
+def _examine_own_names(where: str, thing: object, hooks: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise TopologyError for an attribute that stands where the engine calls a hook."""
+    for name, value in getattr(thing, "__dict__", {}).items():
+        if name in hooks and not callable(value):
+            raise TopologyError(
+                f"{where}: {type(thing).__name__} sets self.{name}, and {name}({', '.join(hooks[name])}) is called by the engine; use another name"
+            )
+
+
 def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
     """`spout`, if it is an object that can be read; else TopologyError."""
     where = f"unit {unit!r}"
@@ -147,6 +159,7 @@ def examine_spout(spout: object, unit: str) -> Spout[Any, Any]:
     if cls.read is Spout.read:
         raise TopologyError(f"{where}: {cls.__name__} does not define read(self, limit), which gives the tuples")
     _examine_hooks(where, cls, _SPOUT_HOOKS)
+    _examine_own_names(where, spout, _SPOUT_HOOKS)
     if isinstance(spout, SplitSource):
         _examine_hooks(where, cls, _SPLIT_HOOKS)
         spout.examine(where)
@@ -175,6 +188,7 @@ def examine_sink(sink: object, name: str) -> Sink:
     if cls.write is Sink.write and cls.write_columns is Sink.write_columns:
         raise TopologyError(f"{where}: {cls.__name__} defines neither write(self, rows) nor write_columns(...)")
     _examine_hooks(where, cls, _SINK_HOOKS)
+    _examine_own_names(where, sink, _SINK_HOOKS)
     return sink
 
 

@@ -128,3 +128,22 @@ def test_a_good_sink_passes(thing):
 def test_what_cannot_be_written_to_is_refused_with_what_to_write(thing, said):
     with pytest.raises(TopologyError, match=re.escape(said)):
         examine_sink(thing, "table")
+
+
+@pytest.mark.parametrize("name", ["due", "next_due", "lag", "progress"])
+def test_an_attribute_of_a_spout_that_stands_where_a_hook_is_called_is_refused(name):
+    polls = spout()
+    setattr(polls, name, 0.0)
+    with pytest.raises(
+        TopologyError, match=rf"unit 'rows': Mine sets self.{name}, and {name}\(\) is called by the engine"
+    ):
+        examine_spout(polls, "rows")
+
+
+def test_so_is_one_of_a_sink_and_a_function_is_not():
+    writes = sink()
+    writes.destination = "a table"
+    with pytest.raises(TopologyError, match=r"sink 'out': Mine sets self.destination, and destination\(\) is called"):
+        examine_sink(writes, "out")
+    writes.destination = lambda: "a table"
+    assert examine_sink(writes, "out") is writes

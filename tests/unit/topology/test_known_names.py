@@ -54,7 +54,9 @@ def test_and_so_is_one_of_a_spout_a_window_and_a_bolt_of_several_streams(stream)
 
 
 def test_several_inputs_of_a_stream_are_for_the_topology(stream):
-    with pytest.raises(TopologyError, match=r"unit 'both': bolt\(...\) of a stream .* topology.bolt\(name, ..., inputs="):
+    with pytest.raises(
+        TopologyError, match=r"unit 'both': bolt\(...\) of a stream .* topology.bolt\(name, ..., inputs="
+    ):
         stream.bolt("both", Same, inputs={stream: by_key()})
 
 
