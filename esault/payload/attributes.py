@@ -18,8 +18,8 @@ from typing import Any
 
 __all__ = ["IN_A_ROW", "get_attributes", "has_window", "last_seen", "set_attributes"]
 
-#: names, what gets them, slots, count: see `_last`
-_Last = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int, int]
+#: names, what gets them, slots, count, whether the class has windows: see `_last`
+_Last = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], int, int, bool]
 #: whether objects lose something by having a dict
 IN_A_ROW = (3, 11) <= sys.version_info[:2] < (3, 13) and sys.implementation.name == "cpython"
 #: by class: what attributes its objects may have; None: theirs can only be seen in their dict
@@ -38,7 +38,7 @@ def get_attributes(thing: Any) -> dict[str, Any]:
     cls = type(thing)
     last = _last.get(cls)
     if last is not None:
-        names, get, slots, count = last
+        names, get, slots, count, windows = last
         seen = get_referents(thing)
         if len(seen) == count:
             try:
@@ -47,22 +47,26 @@ def get_attributes(thing: Any) -> dict[str, Any]:
                 pass
             else:
                 # Key, dict and class are three as well; with a window, four.
-                if values[slots] is seen[slots] if count == slots + 2 else count > 4 or not hasattr(thing, "window"):
+                alone = count == slots + 2
+                if values[slots] is seen[slots] if alone else count > 4 or not (windows and hasattr(thing, "window")):
                     return dict(zip(names, values[slots:]))
     return _look_for(thing, cls)
 
 
 def last_seen(cls: type) -> _Last | None:
     """Return the attributes that the object of this class had that was looked at last, what gets its slots and them, how many of its
-    slots were filled, and how much it referred to; None where only its dict tells."""
+    slots were filled, how much it referred to, and `has_windows`; None where only its dict tells."""
     return _last.get(cls)
 
 
+def has_windows(cls: type) -> bool:
+    """Return whether objects of this class have a slot for a window; outside windows `window` is an attribute as any other."""
+    return isinstance(getattr(cls, "window", None), (MemberDescriptorType, property))
+
+
 def has_window(thing: Any) -> bool:
-    """Return whether a window stands in the object's slot; outside windows `window` is an attribute as any other."""
-    return isinstance(getattr(type(thing), "window", None), (MemberDescriptorType, property)) and hasattr(
-        thing, "window"
-    )
+    """Return whether a window stands in the object's slot."""
+    return has_windows(type(thing)) and hasattr(thing, "window")
 
 
 def _look_for(thing: Any, cls: type) -> dict[str, Any]:
@@ -82,7 +86,7 @@ def _look_for(thing: Any, cls: type) -> dict[str, Any]:
         if whole and (len(state) != 1 or all(value is seen[-2] for value in state.values())):
             if state and hasattr(thing, "key"):
                 slots = ("key", "window") if has_window(thing) else ("key",)
-                _last[cls] = tuple(state), attrgetter(*slots, *state), len(slots), len(seen)
+                _last[cls] = tuple(state), attrgetter(*slots, *state), len(slots), len(seen), has_windows(cls)
             return state
     return dict(vars(thing))
 

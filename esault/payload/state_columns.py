@@ -13,7 +13,7 @@ from itertools import chain
 from operator import is_
 from typing import Any
 
-from esault.payload.attributes import IN_A_ROW, get_attributes, has_window, last_seen
+from esault.payload.attributes import IN_A_ROW, get_attributes, last_seen
 
 __all__ = ["get_columns"]
 
@@ -32,9 +32,9 @@ def get_columns(things: Sequence[Any]) -> tuple[tuple[str, ...], list[Column]] |
 
 def _in_rows(things: Sequence[Any]) -> tuple[tuple[str, ...], list[Column]] | None:
     get_attributes(things[0])
-    names, get, slots, count = last_seen(type(things[0])) or ((), None, 0, 0)
+    names, get, slots, count, windows = last_seen(type(things[0])) or ((), None, 0, 0, False)
     # With a window an object refers to one thing more, which might be an attribute as well.
-    if get is None or slots != 1 or any(map(has_window, things)):
+    if get is None or slots != 1 or (windows and any(hasattr(thing, "window") for thing in things)):
         return None
     if set(map(len, map(get_referents, things))) != {count}:
         return None
