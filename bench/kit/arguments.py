@@ -50,7 +50,7 @@ def end_on_signals() -> None:
     def caught(number: int, frame: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)
-        print("stopped: a result is there only of what had been written", file=sys.stderr, flush=True)
+        print("stopped: what was not written yet is lost", file=sys.stderr, flush=True)
         raise SystemExit(128 + number)
 
     for each in numbers:

@@ -69,9 +69,8 @@ def test_a_stop_while_hosts_are_being_reached_ends_the_run_as_soon_as_it_has_beg
     }  # it never ends by itself
     command.start("gated", *nodes.options, "--policy", "none", **more)
     until(lambda: esault("stop", *how, command.name)[0] == 0)
-    code, out, err = command.wait()
+    code, _, err = command.wait()  # it has no end of its own
     assert code in (0, 130), err
-    assert "processed" in out or "ended" in out or "stopped" in out
     until(lambda: [len(nodes[name].tree()) for name in "ab"] == [1, 1])
 
 

@@ -230,6 +230,7 @@ class DriverActor(Supervisor):
     def _begin_on(self, hosts: Hosts, spec: RunSpec) -> None:
         """Begin the run, if the hosts are there that it waits for."""
         if not self._over and hosts.ready:
+            hosts.tell_missing()
             try:
                 self._begin_core(spec)
             except UsageError as error:

@@ -82,7 +82,7 @@ class Hosts:
         self._addresses_seen: set[str] = set()
         self._since = time.monotonic()
         #: of those that were lost; a run that has not begun does not wait for them
-        self._lost_early: set[str] = set()
+        self._were_lost: set[str] = set()
         self._refusals: dict[str, str] = {}
         self.usage: dict[str, HostUsage] = {}
         self.readings: deque[ProbeReading] = deque()
@@ -177,13 +177,14 @@ class Hosts:
         if len(missing) == len(self._hosts.nodes):
             return False
         patient = time.monotonic() - self._since <= READY_WITHIN
-        if any(address not in self._lost_early for address in missing) and patient:
-            return False
-        for address in missing:
+        return not patient or all(address in self._were_lost for address in missing)
+
+    def tell_missing(self) -> None:
+        """Say of each host that is not up that the run begins without it."""
+        for address in self._missing:
             self.notices.append(
                 f"host {address} is not there: the run begins without it, and uses it as soon as it can"
             )
-        return True
 
     @property
     def _missing(self) -> list[str]:
@@ -253,7 +254,7 @@ class Hosts:
             return
         link.begin()
         self._addresses_seen.add(link.address)
-        self._lost_early.discard(link.address)
+        self._were_lost.discard(link.address)
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
         self._demanded.pop(event.name, None)
@@ -298,7 +299,7 @@ class Hosts:
         self.cluster.lose(event.name)
         address = self._addresses.pop(event.name, None)  # it may come back at another one
         if address is not None:
-            self._lost_early.add(address)
+            self._were_lost.add(address)
         self.usage.pop(event.name, None)
         self.notices.append(f"host {event.name} is lost: {event.why}")
         gone = [incarnation for incarnation, host in self._where.items() if host == event.name]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from esault.errors import StateError
+from esault.flow.operators.derived_class import NO_WINDOW, maker
 from esault.flow.operators.element_state import pack_state, put_state
 from esault.payload.codec import Codec
+from esault.topology.bolt import Bolt
 from esault.topology.context import Context
 from esault.topology.plan import Plan, UnitPlan
 
@@ -23,15 +25,14 @@ def refused_states(plan: Plan) -> list[str]:
 def _refused(unit: UnitPlan, codec: Codec) -> str | None:
     if unit.factory is None or unit.batch:
         return None
+    windows = {} if unit.window is not None else NO_WINDOW
+    make, _ = maker(unit.factory, {"context": Context(unit.name), **windows}, Bolt)
     try:
-        made, other = unit.factory(), unit.factory()
+        made, other = make(), make()
     except Exception as error:
         return f"unit {unit.name!r}: its constructor raised {type(error).__name__}: {error}"
     if type(made).__module__.startswith("esault."):
         return None
-    for each in (made, other):
-        if "context" not in vars(type(each)):  # of the class of the unit's own, where the engine runs it
-            each.__class__ = type(type(each).__name__, (type(each),), {"__slots__": (), "context": Context(unit.name)})
     try:
         put_state(unit.name, other, pack_state(unit.name, made, codec), codec)
     except StateError as error:

@@ -71,9 +71,9 @@ class Changelog:
         """Return keys, the other columns (each with whether it may hold nulls that were not declared), stamps and
         which rows are deletions, of the newest row of each key. SinkError for what does not fit."""
         gone = [value is None for value in values]
-        width = len(keys[0]) if type(keys[0]) is tuple else 1
-        if width > 1:
-            self._check_gone(keys, gone, list(range(width)))
+        spreads = type(keys[0]) is tuple
+        if spreads:
+            self._check_gone(keys, gone, list(range(len(keys[0]))))
             names = [column.name for column in self._declared]
             keys, values = map(list, spread_keys(self._owner, names, keys, values))
         keys = self._fit(0, keys, keys)
@@ -84,7 +84,7 @@ class Changelog:
                 keys, values = list(last), [values[place] for place in places]
                 micros = array("q", [micros[place] for place in places])
                 gone = [gone[place] for place in places]
-        cells = self._spread(keys, values, gone) if True in gone and width == 1 else self._unfold(keys, values)
+        cells = self._spread(keys, values, gone) if True in gone and not spreads else self._unfold(keys, values)
         flagged = self._flag
         if flagged is not None:
             said = keys if flagged == 0 else cells[flagged - 1]

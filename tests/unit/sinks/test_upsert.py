@@ -475,6 +475,12 @@ def test_a_key_that_is_a_tuple_is_the_primary_key_of_several_columns(tmp_path: P
     assert by_user_and_day(tmp_path) == {("a", 1): (3, "z"), ("b", 1): (4, "")}
 
 
+def test_a_key_of_one_part_is_that_part(tmp_path: Path) -> None:
+    sink = opened(tmp_path)
+    land(sink, 0, (("a",), 1), (("b",), 2), (("a",), None))
+    assert current(tmp_path) == {"b": 2}
+
+
 def test_none_deletes_where_the_tuple_is_the_whole_primary_key(tmp_path: Path) -> None:
     sink = opened(tmp_path, columns=COMPOSITE["columns"], primary_key=("user", "note"))
     write(sink, (("a", 1), None))

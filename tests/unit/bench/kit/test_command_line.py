@@ -56,4 +56,4 @@ def test_a_signal_ends_the_bench_and_a_second_one_does_not_disturb_that(number, 
     assert caught.value.code == code
     signal.raise_signal(number)
     signal.raise_signal(signal.SIGINT)
-    assert capsys.readouterr().err == "stopped: a result is there only of what had been written\n"
+    assert capsys.readouterr().err == "stopped: what was not written yet is lost\n"

@@ -40,7 +40,7 @@ def starting(*up, since=0.0, lost=()):
     here._links = {name: SimpleNamespace(up=name if name in up else None) for name in "abc"}
     here.cluster = SimpleNamespace(hosts=dict.fromkeys(up), lose=lambda name: here.cluster.hosts.pop(name, None))
     here._since = time.monotonic() - since
-    here._addresses, here._lost_early, here._where = {name: name for name in "abc"}, set(), {}
+    here._addresses, here._were_lost, here._where = {name: name for name in "abc"}, set(), {}
     here._refusals, here.notices, here.usage = {}, deque(), {}
     for name in lost:
         here._lost(LostHost(name, "killed"))
@@ -58,6 +58,7 @@ def test_a_run_waits_for_all_hosts_that_were_there_when_it_was_asked_for():
 def test_it_begins_without_one_that_was_lost_meanwhile_and_says_so():
     here = starting("a", "b", lost="c")
     assert here.ready
+    here.tell_missing()
     assert list(here.notices) == ["host c is not there: the run begins without it, and uses it as soon as it can"]
     assert not starting("a", lost="c").ready  # b may come
 
@@ -66,6 +67,7 @@ def test_it_begins_without_one_that_takes_long():
     here = starting("a", since=hosts.READY_WITHIN + 1)
     assert here.late is None
     assert here.ready
+    here.tell_missing()
     assert len(here.notices) == 2
 
 

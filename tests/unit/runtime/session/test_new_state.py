@@ -84,6 +84,20 @@ def test_an_attribute_that_cannot_travel_is_named(grouping):
     assert "define it at the top of the file" in why
 
 
+class Windowed(Bolt):
+    def __init__(self, window):
+        self.window = window
+
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+def test_an_attribute_that_is_called_window_is_looked_at_as_others_are():
+    (why,) = said(lambda: Windowed(object()))
+    assert "attribute 'window' of Windowed cannot be saved or moved" in why
+    assert said(lambda: Windowed([1])) == []
+
+
 @pytest.mark.parametrize("factory", [Scaled, lambda: Scaled(abs), Locked, Asks, Batches])
 def test_what_can_travel_is_no_matter(factory):
     assert said(factory) == []
