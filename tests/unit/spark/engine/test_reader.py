@@ -154,6 +154,7 @@ def test_a_spout_is_closed_where_what_follows_it_fails(
     flow: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[str] = []
+    monkeypatch.setattr(reader, "_HERE", {})  # what tests before have read in this process is closed, too
     chain = Chain(flow, tmp_path / "run", {"kind": "Twice", "fails": True})
     monkeypatch.setattr(reader, "_close", lambda unit, spout: closed.append(f"{unit} {type(spout).__name__}"))
     with pytest.raises(WorkerError, match="no 13"):
