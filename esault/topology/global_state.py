@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
@@ -39,13 +40,18 @@ def _functions(unit: UnitPlan) -> Iterator[tuple[str, FunctionType]]:
             continue
         for name, member in vars(base).items():
             function = getattr(member, "__func__", member)
-            if name not in _BUT and isinstance(function, FunctionType):
+            if name not in _BUT and isinstance(function, FunctionType) and not _of_python(function):
                 yield f"{base.__name__}.{name}", function
     for outlet in unit.streams.values():
         for each in outlet.walk():
             for step in each.steps:
                 if isinstance(step.function, FunctionType) and not step.function.__module__.startswith("esault."):
                     yield step.name, step.function
+
+
+def _of_python(function: FunctionType) -> bool:
+    """Return whether Python's own library wrote the function, such as what a dataclass has around its `__repr__`."""
+    return str(function.__globals__.get("__name__")).partition(".")[0] in sys.stdlib_module_names
 
 
 def _changed(function: FunctionType) -> Iterator[str]:

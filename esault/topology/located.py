@@ -225,10 +225,15 @@ class Located:
         if self.path is None or not isinstance(error, ImportError):
             return ""
         folders = list(Path(self.path).parents)
+        missing = str(error.name).partition(".")[0]
+        beside = False
         if "no known parent package" in str(error):
             depth = next((i for i, folder in enumerate(folders) if not (folder / "__init__.py").exists()), 0) or 1
         else:
             depth = next((i for i, folder in enumerate(folders, 1) if folder.name == error.name), 0)
+            if not depth:
+                depth = next((i for i, folder in enumerate(folders) if i and _holds(folder, missing)), 0)
+                beside = True
         if not depth or depth >= len(folders):
             return ""
         module = ".".join([*reversed([folder.name for folder in folders[:depth]]), Path(self.path).stem])
@@ -236,6 +241,8 @@ class Located:
             return ""
         where = "" if str(folders[depth]) == self.cwd else f", in {folders[depth]}"
         named = module if self.function == "topology" else f"{module}:{self.function}"
+        if beside:
+            return f". {missing} lies in {folders[depth]}: name the file as a module, {named}{where}"
         return f". It imports as a module of the package {folders[depth - 1].name}: name it as one, {named}{where}"
 
     def _say(self, error: BaseException) -> str:
@@ -254,6 +261,11 @@ class Located:
         if isinstance(error, SystemExit):
             return f"it ended the process by sys.exit({error.code!r}){place}"
         return f"{type(error).__name__}: {error}{place}"
+
+
+def _holds(folder: Path, name: str) -> bool:
+    """Return whether a module or a package of that name lies there."""
+    return (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
 
 
 class _SourceLoader(importlib.machinery.SourceFileLoader):

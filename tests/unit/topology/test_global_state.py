@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, deque
+from dataclasses import dataclass
 
 import pytest
 
@@ -114,6 +115,18 @@ def test_globals_that_a_bolt_changes_are_said(bolt, said):
 
 def test_what_is_read_or_is_its_own_is_not_said():
     assert global_state(topology(Reads).plan()) == []
+
+
+def test_what_a_dataclass_has_around_its_methods_is_not_said():
+    @dataclass
+    class Sum(Bolt):
+        total: int = 0
+
+        def process(self, key, value):
+            self.total += value
+            self.emit(key, self.total)
+
+    assert global_state(topology(Sum).plan()) == []
 
 
 def test_variables_of_the_function_around_it_are_said():

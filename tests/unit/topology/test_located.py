@@ -202,6 +202,16 @@ def test_a_file_of_a_package_is_to_be_named_as_a_module(file, tmp_path, monkeypa
     assert (remedy if names_it else None) == (named and named.format(tmp_path))
 
 
+@pytest.mark.parametrize("lies", ["common/events.py", "common.py"])
+def test_a_file_that_imports_what_lies_above_its_folder_is_to_be_named_as_a_module(file, tmp_path, monkeypatch, lies):
+    file("x = 1", lies)
+    file("from common.events import x" if "/" in lies else "import common", "web/flow.py")
+    monkeypatch.chdir(tmp_path)
+    with refused(f". common lies in {tmp_path}: name the file as a module, web.flow") as error:
+        locate("web/flow.py").build()
+    assert str(error.value).endswith("web.flow")
+
+
 def test_a_file_that_has_gone_is_refused(file):
     located = file(GOOD)
     os.remove(located.path)
