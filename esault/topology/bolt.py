@@ -107,6 +107,17 @@ class Bolt(Generic[KI, VI, KO, VO]):
             "on_timer(self, name, at), in process, tick and on_timer"
         )
 
+    def clear_state(self) -> None:
+        """Forget the state of this key, and its timers: its next tuple finds a fresh object.
+
+        `finish` is not called, `close` is when the call is over. What is set on `self` behind it is lost. It works in bolts
+        by by_key(); see docs/how-to/keep-state.md. Raises RuntimeError anywhere else.
+        """
+        raise RuntimeError(
+            f"{type(self).__name__}.clear_state: it works in bolts by by_key(), in process, tick, on_timer and finish, where an object "
+            "stands for a key"
+        )
+
     def __getstate__(self) -> Any:
         """Return the state that moves and is saved: all attributes, of which resources are left out, unless overridden."""
         return get_attributes(self)

@@ -34,6 +34,7 @@ from esault.topology.landing_places import check_places
 from esault.topology.parallelism import Parallelism
 from esault.topology.plan import Edge, Input, Outlet, Plan, SinkPlan, UnitPlan
 from esault.topology.replicas import check_replicas, expanded
+from esault.topology.state_clears import check_state_clears
 from esault.topology.states_on_disk import why_not_on_disk
 from esault.topology.step import Step
 from esault.topology.timers import with_timers
@@ -194,6 +195,7 @@ class Draft:
             raise TopologyError(f"{where}: keys_in_memory is for bolts with an object per key: {why}")
         times = [outlet.time if start is None else start.time for (outlet, _), start in zip(checked, starts)]
         settings = with_timers(settings, options, times)
+        check_state_clears(settings)
         check_broadcast(settings, options.replicas)
         settings = dataclasses.replace(settings, replicas=check_replicas(settings, options.replicas))
         timed = all(outlet.has_time or start is not None for (outlet, _), start in zip(checked, starts))

@@ -225,9 +225,7 @@ class StreamOperators(Generic[K, V]):
         factory: Callable[[], Bolt[Any, Any, Any, Any]] = (
             functools.partial(Debounce, seconds) if time is None else functools.partial(DebounceByEvent, seconds, time)
         )
-        # What waits has a timer, and is not forgotten; what does not is nothing.
-        options = UnitOptions.of_call(locals(), expire_after=seconds, expire_by=by)
-        return self._unit(name, factory, options)
+        return self._unit(name, factory, UnitOptions.of_call(locals(), expire_after=None))
 
     def batch(
         self,

@@ -39,7 +39,9 @@ class TableJoin(Bolt[Any, Any, Any, Any]):
         """A tuple of the left side, or a new value of the table."""
         if stream == TABLE:
             self.newest = value
-            if value is not None and self.waiting:
+            if value is None and not self.waiting:
+                self.clear_state()
+            elif value is not None and self.waiting:
                 waiting, self.waiting = self.waiting, []
                 for left in waiting:
                     self.emit(key, (left, value))

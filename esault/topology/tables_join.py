@@ -35,6 +35,8 @@ class TablesJoin(Bolt[Any, Any, Any, Any]):
             self.emit(key, (self.left, self.right))
         elif was:
             self.emit(key, None)
+        if self.left is None and self.right is None:
+            self.clear_state()
 
     @property
     def _joined(self) -> bool:

@@ -250,7 +250,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         if self._by_stream is None:
             self._by_stream = by_stream(type(element))
         work = element.process_stream(stream, key, call.value) if self._by_stream else element.process(key, call.value)
-        await wait_for(work)
+        try:
+            await wait_for(work)
+        finally:
+            self._close_if_cleared(element)
         if not self._tried_state:
             self._try_state([call.key])
         if self._used is not None:
@@ -274,6 +277,13 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         if self._unopened.pop(id(element), None) is None:
             super()._close(element)
 
+    def _close_cleared(self) -> None:
+        """Close none: calls of others may be open. Each is closed behind its own."""
+
+    def _close_if_cleared(self, element: Any) -> None:
+        if self._clearing.cleared.pop(id(element), None) is not None:
+            self._close(element)
+
     # hooks beside process: at once where nothing waits, else in their turn ------------------------------
 
     def _hook(
@@ -282,6 +292,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         at_once = id(element) not in self._unopened and not waits(type(element), hook)
         if at_once and not self.calls.queued(name):
             self._outside_process(call, element.key, hook)
+            self._close_if_cleared(element)
             if then is not None:
                 then()
             return
@@ -289,7 +300,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         async def run(_: Call) -> None:
             if self.elements.holds(name, element):  # it may have moved since
                 await self._open(element)
-                await wait_for(call())
+                try:
+                    await wait_for(call())
+                finally:
+                    self._close_if_cleared(element)
 
         self.calls.add(Call(owner=self, name=name, key=element.key, value=None, hook=hook, run=run, then=then))
 

@@ -29,6 +29,8 @@ def derive(cls: type[Any], members: dict[str, Any]) -> type[Any]:
     They are set on a class and not on the objects, so that `vars(element)` is the user's alone, and on a class
     of the unit's own, so that two units that share a class do not share them.
     """
+    if "clear_state" in members and cls.clear_state is not Bolt.clear_state:  # a method of the user's, who calls that
+        members = {name: each for name, each in members.items() if name != "clear_state"}
     named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__, "__slots__": ()}
     return type(cls.__name__, (cls,), {**named, **members})
 

@@ -1,4 +1,7 @@
-"""One object per key."""
+"""One object per key.
+
+It is one module of over 300 lines: all that calls the objects shares how they are made, tried, closed and forgotten.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ from esault.flow.operators.memory_bound import MemoryBound
 from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.operator_state import OperatorState
+from esault.flow.operators.state_clearing import StateClearing
 from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.user_error import UserError
 from esault.routing.many_keys import names_of
-from esault.routing.ring import Name
+from esault.routing.ring import Name, canonical
 from esault.topology.states_on_disk import why_not_on_disk
 
 __all__ = ["ElementOperator"]
@@ -43,6 +47,7 @@ class ElementOperator(Operator):
             service = TimerService(plan, self.emitter, holds, awake, self._outside_process, self.expire)
             self.timer_service, self.context = service, service.told(self.context)
             timers, levels = service.timers, service.levels
+        self._clearing = StateClearing(self.elements, timers)
         self.state = OperatorState(
             plan,
             self.codec,
@@ -64,7 +69,7 @@ class ElementOperator(Operator):
         self._expiry = IdleSweep(by_clock, now, generations=4) if by_clock else None
         #: of objects that are all of one class
         may_be_hot = type(self) is ElementOperator and not plan.timers and self._cls is not None
-        self._hot = HotLoop(self.emitter, True, self.context.in_thread) if may_be_hot else None
+        self._hot = self._clearing.hot = HotLoop(self.emitter, True, self.context.in_thread) if may_be_hot else None
         #: each row is a call of `_process`
         self._row_by_row = self._careful or self._partial or bool(plan.times)
         if why_not_on_disk(plan) is None:
@@ -119,6 +124,8 @@ class ElementOperator(Operator):
                 raise
             except BaseException as error:
                 raise self._raised(error, key if hot is None else hot.key(keys)) from error
+        if self._clearing.cleared:
+            self._close_cleared()
         if self._used is not None:
             self._used.update(names_of(keys))
         if self.memory is not None and self.memory.most is not None:
@@ -166,15 +173,32 @@ class ElementOperator(Operator):
 
     def _try_state(self, keys: Sequence[Any]) -> None:
         """Save the first object once, so that a state that cannot move is found now and not when it must."""
-        self._tried_state = True
         for key in keys[:1]:
-            element = self.elements[key]
+            element = self.elements.present(canonical(key))
+            if element is None:  # its state was cleared: the next one will do
+                return
             check_own_names(self.plan.name, element, key[0] if self._partial else key)
             try:
                 put_state(self.plan.name, element, pack_state(self.plan.name, element, self.codec), self.codec)
                 self._opened_state.try_again(element)
             except StateError as error:
                 raise UserError(str(error)) from error
+        self._tried_state = True
+
+    def _close_cleared(self) -> None:
+        """Close those whose `clear_state` was called: what they were asked is done."""
+        cleared = self._clearing.cleared
+        while cleared:
+            self._close(cleared.popitem()[1])
+
+    def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> bool:
+        well = super()._outside_process(call, key, hook, value)
+        if self._clearing.cleared:
+            self._close_cleared()
+        return well
+
+    def _members(self) -> dict[str, Any]:
+        return {**super()._members(), **({} if self.plan.in_parts else self._clearing.members())}
 
     def _each(self) -> Iterator[tuple[Name, Any]]:
         return self.elements.live()
@@ -280,8 +304,9 @@ class ElementOperator(Operator):
 
     def _expire(self, name: Name, element: Any) -> None:
         self._finish(name, element)
-        self._close(element)
-        self.elements.forget(name)
+        if self.elements.holds(name, element):
+            self._close(element)
+            self.elements.forget(name)
 
     def stop_sweeping(self) -> None:
         """Leave it to the caller to name idle elements: `sweep` does nothing any more."""

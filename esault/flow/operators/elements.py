@@ -300,7 +300,8 @@ class Elements(dict[Any, Any]):
     def columns_of(self, names: Sequence[Name]) -> tuple[tuple[str, ...], list[Sequence[Any]]] | None:
         """The states of elements, which stay, in columns; None where one is not here, or they are not alike."""
         elements = list(map(self.get, names))
-        return state_columns(elements) if len(set(map(type, elements))) == 1 else None
+        alike = len(set(map(type, elements))) == 1 and elements[0] is not None
+        return state_columns(elements) if alike else None
 
     def put_state(self, key: Any, state: bytes) -> None:
         """Take over a key with its packed state; the element is made when its first tuple comes."""
@@ -323,6 +324,13 @@ class Elements(dict[Any, Any]):
         while self._arrived:
             self.wake(self._arrived.pop())
             yield
+
+    def take_out(self, name: Name, element: Any) -> bool:
+        """Remove an object that is at work, without a word to it; whether it was here."""
+        if self.present(name) is not element:
+            return False
+        self._take(name)
+        return True
 
     def forget(self, name: Name) -> None:
         """Remove an element without a word to it."""

@@ -39,6 +39,10 @@ class HotLoop:
         self._asked = False
         #: of the batch that runs
         self._rows: Any = iter(())
+        #: the objects of its tuples, where they were looked up at once
+        self._known: list[Any] = []
+        #: objects leave while a batch runs
+        self._they_leave = False
 
     def ready(self, cls: type[Any], count: int, with_ids: bool) -> bool:
         """Return whether `run` may take the place of the calls for a batch of so many tuples."""
@@ -125,10 +129,16 @@ class HotLoop:
         if not self._keyed:
             return zip(rows, values)
         known: Iterable[Any] = repeat(None)
-        if len(objects) >= MANY:
+        if len(objects) >= MANY and not self._they_leave:
             with contextlib.suppress(Exception):  # one that is no key: its row says so
-                known = list(map(objects.get, keys))
+                known = self._known = list(map(objects.get, keys))
         return zip(rows, values, known)
+
+    def look_up_anew(self) -> None:
+        """Forget which objects were looked up: one of them has left. From now on none is before its tuple."""
+        if not self._they_leave:
+            self._they_leave = True
+            self._known[:] = repeat(None, len(self._known))
 
     @property
     def loop(self) -> ProcessLoop | None:

@@ -99,7 +99,9 @@ class TimerService:
         key = element.key if hasattr(element, "key") else None
         name = key if type(key) is str else canonical(key)
         if not self._holds(name, element):
-            raise RuntimeError(f"{type(element).__name__}.{called} works in process, tick and on_timer alone")
+            raise RuntimeError(
+                f"{type(element).__name__}.{called} works in process, tick and on_timer alone, and not behind clear_state"
+            )
         return name
 
     # what is due -------------------------------------------------------------------------------

@@ -64,10 +64,10 @@ class Debounce(Bolt[Any, Any, Any, Any]):
         self.finish()
 
     def finish(self) -> None:
-        """Emit what waits."""
+        """Emit what waits, after which there is nothing to keep."""
         if self.last:
             self.emit(self.key, self.last[0])
-            self.last = ()
+            self.clear_state()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"last": self.last}
@@ -99,6 +99,8 @@ class DebounceByEvent(Bolt[Any, Any, Any, Any]):
         time, value = self.pending.pop(name)
         if not any(time < other < at for other, _ in self.pending.values()):
             self.emit(self.key, value)
+        if not self.pending:
+            self.clear_state()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"pending": self.pending}
@@ -121,8 +123,6 @@ class Batches(Bolt[Any, Any, Any, Any]):
         """Take one more."""
         self.rows.append(value)
         if len(self.rows) >= self.count:
-            if self.seconds is not None:
-                self.cancel_timer("over")
             self.finish()
         elif len(self.rows) == 1 and self.seconds is not None:
             self.timer("over", self.context.now() + self.seconds, by="processing")
@@ -132,10 +132,10 @@ class Batches(Bolt[Any, Any, Any, Any]):
         self.finish()
 
     def finish(self) -> None:
-        """Emit what there is."""
+        """Emit what there is, after which there is nothing to keep."""
         if self.rows:
-            rows, self.rows = self.rows, []
-            self.emit(self.key, rows)
+            self.emit(self.key, self.rows)
+            self.clear_state()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"rows": self.rows}

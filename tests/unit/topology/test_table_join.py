@@ -19,6 +19,9 @@ class CompletedCheckpoint(TableJoin):
     def emit(self, key, value, stream=None):
         self.emitted.append((value, stream))
 
+    def clear_state(self):
+        self.newest = None
+
 
 @pytest.mark.parametrize(
     ("missing", "emitted"),

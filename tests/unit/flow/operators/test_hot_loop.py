@@ -30,6 +30,11 @@ class Pairs(Bolt):
             self.emit(key, value / (value - 501))
 
 
+class Doubles(Bolt):
+    def process(self, key, value):
+        self.emit(key, 2 * value)
+
+
 class Inverse(Bolt):
     def process(self, key, value):
         self.emit(key, 1 / (value - 501))
@@ -42,6 +47,16 @@ class Sums(Bolt):
     def process(self, key, value):
         self.total += value
         self.emit(key, self.total)
+
+
+class Cleared(Sums):
+    """Begins anew with every third tuple, once there were many."""
+
+    def process(self, key, value):
+        self.total += value
+        self.emit(key, self.total)
+        if value % 3 == 0 and value > 600:
+            self.clear_state()
 
 
 class Needs(Bolt):
@@ -142,6 +157,20 @@ def test_what_comes_out_is_what_calls_put_out(batches, monkeypatch, first, sink,
     if sink is Ids:
         ids = [sorted((row.id, row.key, row.value) for row in local.landed("out")) for local in (written, called)]
         assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize("sink", [Collect, Ids])
+def test_an_object_whose_state_was_cleared_is_not_called_again(batches, sink):
+    values = list(range(1, 500))
+    local = run([(f"k{i % 7}", i) for i in values], sink, bolt=Cleared, first=Doubles)
+    assert sum(batches) > 700
+    totals, want = [0] * 7, []
+    for i in values:
+        totals[i % 7] += 2 * i
+        want.append((f"k{i % 7}", totals[i % 7]))
+        if i % 3 == 0 and i > 300:
+            totals[i % 7] = 0
+    assert local.emitted("sums") == want
 
 
 KEYS = st.sampled_from([0, 1, True, False, 2, "1", "a", (1, 2), (True, 2), ("a",), b"a"]) | st.integers(0, 40)

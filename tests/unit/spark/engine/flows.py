@@ -702,6 +702,27 @@ def unanswered(out: str = "out") -> Topology:
     return t
 
 
+class Trips(Bolt):
+    """Emits what came between the ends of a key's trips, and forgets the key with each."""
+
+    def __init__(self):
+        self.rows = []
+
+    def process(self, key, value):
+        self.rows.append(value)
+        if value % 3 == 0:
+            self.emit(key, tuple(self.rows))
+            self.clear_state()
+
+
+def trips(out: str = "out") -> Topology:
+    """State that bolts clear themselves, some of it first in the batch."""
+    t = Topology("trips")
+    rows = t.spout("rows", Items([(f"k{i * i % 13}", i) for i in range(400)]))
+    rows.bolt("trip", Trips, by_key()).sink("trips", Collect())
+    return t
+
+
 ALIKE = [0, False, 1, True, (1,), (True,), ("a", 0), ("a", False), "a", 7]
 
 

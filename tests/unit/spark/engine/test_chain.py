@@ -100,6 +100,21 @@ def test_windows_hold_what_they_hold_on_the_actor_engine(
 
 
 @pytest.mark.parametrize("new_workers", [False, True])
+def test_state_that_was_cleared_is_gone_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool
+) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 37)
+    local = expected("trips", str(tmp_path))
+    chain = Chain(f"{FLOWS}:trips", tmp_path / "run", {"out": str(tmp_path)})
+    while not chain.epochs.ended.is_set():
+        chain.batch(1)
+        if new_workers:
+            chain.forget_workers()
+    got, want = read_collected(str(chain.folder), "trips"), local.landed("trips")
+    assert bag(got) == bag(want) and len(want) > 100
+
+
+@pytest.mark.parametrize("new_workers", [False, True])
 def test_calls_that_wait_end_with_their_batch_in_order_for_each_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool
 ) -> None:

@@ -19,6 +19,10 @@ def recorded(cls, *args):
         def cancel_timer(self, name):
             self.timers.pop(name, None)
 
+        def clear_state(self):
+            self.timers.clear()
+            self.__init__(*args)
+
         def come(self, *values):
             for value in values:
                 self.process(self.key, value)
