@@ -56,6 +56,10 @@ class Bolt(Generic[KI, VI, KO, VO]):
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_broadcast(key, value)")
 
+    def process_broadcast_stream(self, stream: str, key: Any, value: Any, /) -> None:
+        """Called in place of `process_broadcast`, where several inputs come by broadcast(); `stream` names the sender."""
+        self.process_broadcast(key, value)
+
     def open(self, context: Context, /) -> Any:
         """Called after the object is made or restored, for connections and the like."""
 

@@ -14,8 +14,12 @@ __all__ = ["check_broadcast", "objects_of"]
 
 
 def takes_broadcast(cls: type) -> bool:
-    """Return whether the class has a `process_broadcast` of its own."""
-    return issubclass(cls, Bolt) and cls.process_broadcast is not Bolt.process_broadcast
+    """Return whether the class says what becomes of tuples that come by broadcast()."""
+    return issubclass(cls, Bolt) and (_defines(cls, "process_broadcast") or _defines(cls, "process_broadcast_stream"))
+
+
+def _defines(cls: type, hook: str) -> bool:
+    return getattr(cls, hook) is not getattr(Bolt, hook)
 
 
 def objects_of(unit: str, cls: type, inputs: Sequence[tuple[str, Grouping]]) -> str:
@@ -32,7 +36,8 @@ def objects_of(unit: str, cls: type, inputs: Sequence[tuple[str, Grouping]]) -> 
                 "becomes of such a tuple; define process_broadcast(self, key, value), which changes self.broadcast_state"
             )
         return common_objects(unit, inputs)
-    where = f"unit {unit!r}: {cls.__name__} defines process_broadcast"
+    hook = "process_broadcast" if _defines(cls, "process_broadcast") else "process_broadcast_stream"
+    where = f"unit {unit!r}: {cls.__name__} defines {hook}"
     if len(keyed) == len(inputs):
         raise TopologyError(
             f"{where}, and no input comes by broadcast(): it would never be called. Give it one: "

@@ -43,6 +43,7 @@ _BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "process": ("key", "value"),
     "process_stream": ("stream", "key", "value"),
     "process_broadcast": ("key", "value"),
+    "process_broadcast_stream": ("stream", "key", "value"),
     "open": ("context",),
     "tick": ("now",),
     "on_timer": ("name", "at"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,6 +55,8 @@ class BroadcastOperator(ElementOperator):
             super().run(input, keys, values, ids)
             return
         process = self._taker.process_broadcast
+        if type(self._taker).process_broadcast_stream is not Bolt.process_broadcast_stream:
+            process = functools.partial(self._taker.process_broadcast_stream, self._streams[input])
         try:
             if self._taker_state is None:
                 self._taker_state = pack_state(self.plan.name, self._taker, self.codec)

@@ -15,6 +15,7 @@ from test_checkpoints import walk
 
 from esault import Bolt, EndOfStream, Spout, Topology, TopologyError, TopologyFailed, broadcast, by_key, shuffle, skip
 from esault.messages.settings import Settings
+from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.topology.broadcast_state import BroadcastState
 
@@ -244,6 +245,36 @@ class Raises(Decide):
 def test_what_would_differ_between_sub_units_ends_the_run_with_its_reason(bolt, said):
     with pytest.raises(TopologyFailed, match=said):
         small(bolt)
+
+
+class ByStream(Bolt):
+    """Keeps what is broadcast by the stream that it came by."""
+
+    def process_broadcast_stream(self, stream, key, value):
+        self.broadcast_state[stream] = (*self.broadcast_state.get(stream, ()), (key, value))
+
+    def process(self, key, value): ...
+
+    def finish(self):
+        self.emit(self.key, dict(self.broadcast_state))
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_streams_that_are_broadcast_are_told_apart(parallelism):
+    t = Topology("several")
+    limits = t.spout("limits", Items([("all", 100), ("north", 50)]))
+    blocked = t.spout("blocked", Items([("card-1", True), ("card-2", None)]))
+    rows = t.spout("rows", Items([(key, 1) for key in KEYS]))
+    inputs = {rows: by_key(), limits: broadcast(), blocked.filter(bool): broadcast()}
+    t.bolt("kept", ByStream, inputs, parallelism=parallelism)
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    want = {"limits": (("all", 100), ("north", 50)), "blocked": (("card-1", True),)}
+    assert local.emitted("kept") and all(state == want for _, state in local.emitted("kept"))
+    with pytest.raises(
+        TopologyError, match="ByStream defines process_broadcast_stream, and no input comes by broadcast"
+    ):
+        t.bolt("none", ByStream, {rows: by_key()})
 
 
 def test_an_error_of_a_rule_may_be_skipped():
