@@ -103,6 +103,7 @@ _SAFE: dict[str, frozenset[str]] = {
         "pydantic.networks": "AnyHttpUrl AnyUrl AnyWebsocketUrl FileUrl FtpUrl HttpUrl WebsocketUrl",
         "pydantic.types": "SecretBytes SecretStr",
         "pydantic_core._pydantic_core": "TzInfo Url",
+        "freezegun.api": "FakeDate FakeDatetime",
         "pytz": "_UTC _p",
         "dateutil.tz.tz": "tzutc tzoffset",
     }.items()

@@ -9,8 +9,8 @@ from esault.payload.class_names import is_own
 
 __all__ = ["is_resource"]
 
-#: modules all of whose objects are: threads wait at them, or write to them
-_MODULES = frozenset(("_thread", "threading", "logging", "logging.handlers", "asyncio.locks"))
+#: modules all of whose objects are: threads wait at them, or write to them; a mock stands for a client
+_MODULES = frozenset(("_thread", "threading", "logging", "logging.handlers", "asyncio.locks", "unittest.mock"))
 #: modules whose objects hold what was put into them, although they can be closed
 _HOLDERS = frozenset(("_queue", "queue", "asyncio.queues", "multiprocessing.queues", "mmap", "shelve", "dbm"))
 #: a class that has one of these lets go of something

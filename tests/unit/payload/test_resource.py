@@ -13,6 +13,7 @@ import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from unittest import mock
 
 import pytest
 
@@ -28,9 +29,12 @@ from esault.payload.resource import is_resource
         threading.local,
         lambda: logging.getLogger("x"),
         ThreadPoolExecutor,
+        mock.Mock,
+        mock.MagicMock,
+        lambda: mock.create_autospec(sqlite3.Connection, instance=True),
     ],
 )
-def test_locks_loggers_and_pools_are(make):
+def test_locks_loggers_pools_and_mocks_are(make):
     assert is_resource(make())
 
 

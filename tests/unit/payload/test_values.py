@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import datetime
 import operator
 import socket
 import string
@@ -273,6 +274,18 @@ def test_packages_and_classes_that_are_vouched_for_travel():
 
 class Gone:
     """Stands for a class that has another name today."""
+
+
+def test_frozen_times_of_a_users_tests_travel(monkeypatch):
+    library = ModuleType("freezegun.api")
+    for base in (datetime.date, datetime.datetime):
+        name = f"Fake{base.__name__.capitalize()}"
+        vars(library)[name] = type(name, (base,), {"__module__": library.__name__})
+    for module in (ModuleType("freezegun"), library):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    for value in (library.FakeDate(2026, 3, 1), library.FakeDatetime(2026, 3, 1, tzinfo=datetime.timezone.utc)):
+        for way in WAYS:
+            assert way(value) == value and type(way(value)) is type(value)
 
 
 def test_a_class_that_moved_is_found_by_its_old_name():
