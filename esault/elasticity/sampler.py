@@ -255,7 +255,7 @@ class Sampler:
 
 def _keep(queue: deque, item: tuple, now: float) -> None:  # type: ignore[type-arg]
     queue.append(item)
-    while queue[0][0] < now - 5.0:
+    while queue and queue[0][0] < now - 5.0:  # also the item, which may be of a start long ago
         queue.popleft()
 
 

@@ -53,3 +53,9 @@ def test_one_report_tells_a_share_of_the_time_since_the_start():
 def test_one_report_tells_no_share():
     sample = sampled(Usage(3.0, 1.0, 5_000))
     assert (sample.cpu, sample.cpu_wait, sample.memory) == (None, None, 5_000)
+
+
+def test_a_first_report_that_comes_late_tells_no_share():
+    """Such as that of a process whose first tuple took longer than samples are kept."""
+    sample = sampled(Usage(9.0, 1.0, 5_000), at_start=(93.0, Usage(2.9, 0.9, 4_000)))
+    assert (sample.cpu, sample.cpu_wait, sample.memory) == (None, None, 5_000)
