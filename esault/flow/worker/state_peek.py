@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from esault.flow.operators.shown_windows import shown_windows
 from esault.messages.control import PeekedState, PeekState
 from esault.payload.json_text import json_text, key_text
 from esault.payload.opened_state import opened
@@ -25,6 +26,11 @@ def peeked(incarnation: int, operator: Operator, question: PeekState) -> PeekedS
         return PeekedState(incarnation, question.number, 0, (), why)
 
 
+def _shown(operator: Operator, state: Any) -> Any:
+    window = operator.plan.window
+    return state if window is None else shown_windows(window.kind, state)
+
+
 def _peeked(incarnation: int, operator: Operator, question: PeekState) -> PeekedState:
     by_key = operator.plan.objects.endswith("key")
     names = [name for name in operator.state.names() if name is not None or not by_key]
@@ -40,5 +46,5 @@ def _peeked(incarnation: int, operator: Operator, question: PeekState) -> Peeked
     for key in islice(keys, question.limit):
         state = operator.state.peek(canonical(key))
         if state is not None:
-            found.append((json_text(key), json_text(opened(state, operator.codec))))
+            found.append((json_text(key), json_text(_shown(operator, opened(state, operator.codec)))))
     return PeekedState(incarnation, question.number, count, tuple(found))

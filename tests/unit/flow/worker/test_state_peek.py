@@ -7,11 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from esault import Bolt, Topology
 from esault.flow.worker.state_peek import peeked
 from esault.messages.control import PeekState
 from esault.payload.codec import Codec
 from esault.payload.timed_state import with_timers
 from esault.routing.ring import canonical, key_of
+from esault.sources import Items, Paced
+from esault.testing import LocalRuntime
+from esault.windows import CalendarWindow, CountWindow, SessionWindow, SlidingWindow, TumblingWindow
 
 CODEC = Codec()
 
@@ -19,7 +23,7 @@ CODEC = Codec()
 def operator(states, objects="key"):
     named = {canonical(key): state for key, state in states.items()}
     state = SimpleNamespace(names=lambda: list(named), peek=named.get, key_of=key_of)
-    return SimpleNamespace(plan=SimpleNamespace(objects=objects), codec=CODEC, state=state)
+    return SimpleNamespace(plan=SimpleNamespace(objects=objects, window=None), codec=CODEC, state=state)
 
 
 def ask(states, *keys, prefix="", limit=20, objects="key"):
@@ -47,9 +51,52 @@ def test_timers_of_a_key_are_left_out():
     assert ask({"cat": state}, "cat") == (1, [("cat", {"n": 3})], "")
 
 
-def test_windows_are_opened():
-    state = CODEC.pack(((17, packed(total=1)), (18, packed(total=2))))
-    assert ask({"web": state, None: CODEC.pack(5)}) == (1, [("web", [[17, {"total": 1}], [18, {"total": 2}]])], "")
+class Total(Bolt):
+    def __init__(self):
+        self.total = 0
+
+    def process(self, key, value):
+        self.total += value["n"]
+
+
+def windowed(kind, *times):
+    """Return what is told of a key in the middle of a run, whose tuples have these times."""
+    t = Topology("windowed")
+    values = [("a", {"at": at, "n": n}) for n, at in enumerate(times, 1)]
+    rows = t.spout(
+        "rows", Paced(Items([*values, *[("b", {"at": times[-1], "n": 0})] * 30]), rate=10), time=lambda v: v["at"]
+    )
+    rows.window("total", Total, kind)
+    local = LocalRuntime(t)
+    local.run_until(lambda: local.report().units["total"].tuples_in >= len(times))
+    operator = local._processes[local.sub_units("total")[0]].core.operator
+    ((key, state),) = peeked(7, operator, PeekState(3, ("a",), "", 1)).found
+    assert json.loads(key) == "a"
+    return json.loads(state)
+
+
+def window(start, end, total):
+    return {"start": start, "end": end, "state": {"total": total}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "times", "told"),
+    [
+        (TumblingWindow(10), (1000, 1009), [window(1000, 1010, 3)]),
+        (SlidingWindow(20, 10), (1000, 1011), [window(1000, 1020, 3), window(1010, 1030, 2)]),
+        (CalendarWindow("day"), (0, 86_399), [window(0, 86_400, 3)]),
+        (CountWindow(2), (1, 2, 3), {"tuples": 3, "windows": [window(2, 4, 3)]}),
+        (CountWindow(4, 2), (1, 2, 3), {"tuples": 3, "windows": [window(0, 4, 6), window(2, 6, 3)]}),
+    ],
+)
+def test_windows_are_told_with_their_bounds(kind, times, told):
+    assert windowed(kind, *times) == told
+
+
+def test_sessions_are_told_beside_what_waits_for_earlier_tuples():
+    told = windowed(SessionWindow(30), 1000, 1010, 1020)
+    assert told["sessions"] == [window(1000, 1040, 3)]
+    assert told["waiting"] == [{"at": 1020, "value": {"at": 1020, "n": 3}}]
 
 
 def test_one_object_for_all_stands_under_no_key():
