@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from esault.connectors.shown_url import without_password
 from esault.errors import EsaultError, TopologyError
 
 __all__ = ["Server", "Session", "address", "ask", "library"]
@@ -124,6 +125,11 @@ def address(who: str, host: Any, port: Any, user: Any, password: Any, tls: Any) 
     """Return where a broker is. Raises TopologyError."""
     if not isinstance(host, str) or not host:
         raise TopologyError(f"{who}: host={host!r}: write the broker's name or address")
+    if "/" in host or host.count(":") == 1:  # more of them: an address of IPv6
+        raise TopologyError(
+            f'{who}: host={without_password(host)}: write the broker\'s name or address alone, such as host="localhost", port=1883; for '
+            "TLS tls=True"
+        )
     if type(port) is not int or not 0 < port < 65536:
         raise TopologyError(f"{who}: port={port!r}: write a number such as 1883, or 8883 for TLS")
     return host, port, user, password, bool(tls)

@@ -19,6 +19,8 @@ __all__ = ["MqttSource"]
 
 #: messages that brokers give before the first is acknowledged, at least: mosquitto, unless it is told otherwise
 _LEAST_IN_FLIGHT = 20
+#: what the name of a shared subscription may not have
+_NAMED = {ord(character): f"%{ord(character):02X}" for character in "/+#"}
 
 
 class MqttSource(Spout[Any, Any]):
@@ -58,6 +60,11 @@ class MqttSource(Spout[Any, Any]):
         self.topics = [topics] if isinstance(topics, str) else list(topics)
         if not self.topics or not all(isinstance(topic, str) and topic for topic in self.topics):
             raise TopologyError(f"MqttSource: topics={topics!r}: write a topic filter, or a list of them")
+        if bad := [topic for topic in self.topics if not _is_filter(topic)]:
+            raise TopologyError(
+                f"MqttSource: topics={topics!r}: {bad[0]!r} is no topic filter: + stands for a whole level, and # for all that follow, at the "
+                "end"
+            )
         if not isinstance(client_id, str) or not client_id:
             raise TopologyError(f"MqttSource: client_id={client_id!r}: write a name that no other client has")
         if type(receive_maximum) is not int or not 1 <= receive_maximum <= 65_535:
@@ -82,7 +89,7 @@ class MqttSource(Spout[Any, Any]):
         """Connect, and subscribe."""
         self.context = context
         shared = context.parts > 1
-        filters = [f"$share/{self._client_id}/{topic}" if shared else topic for topic in self.topics]
+        filters = [f"$share/{self._client_id.translate(_NAMED)}/{topic}" if shared else topic for topic in self.topics]
         name = f"{self._client_id}-{context.part}" if shared else self._client_id
         self._inbox = _Inbox(self._who, filters)
         self._inbox.begin(
@@ -150,6 +157,11 @@ class MqttSource(Spout[Any, Any]):
         """Disconnect; the broker keeps what comes, and what is not acknowledged."""
         if self._inbox is not None:
             self._inbox.close()
+
+
+def _is_filter(topic: str) -> bool:
+    *before, last = topic.split("/")
+    return all(level == "+" or not {"+", "#"} & set(level) for level in [*before, "" if last == "#" else last])
 
 
 def _described(value: Any, message: Any) -> dict[str, Any]:

@@ -119,6 +119,14 @@ def test_a_broker_that_restarts_is_waited_for_and_said_once(broker, topic, caplo
     assert caplog.text.count("waiting until it does") == caplog.text.count("answers again") == 1
 
 
+def test_a_client_id_of_several_levels_has_a_shared_subscription(broker, topic):
+    spouts = [source(broker, topic, part=part, parts=2, client_id=f"plant/{topic}/+") for part in range(2)]
+    broker.send(f"{topic}/a", *(str(number).encode() for number in range(20)))
+    assert until(lambda: sum(len(spout._inbox._waiting) for spout in spouts) == 20)
+    for spout in spouts:
+        spout.close()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves a socket open there
 def test_what_is_missing_or_refused_is_said_before_anything_starts(broker):
     with pytest.raises(SourceError, match="does not answer"):
@@ -128,6 +136,9 @@ def test_what_is_missing_or_refused_is_said_before_anything_starts(broker):
     with pytest.raises(SourceError, match="refuses user 'alice'"):
         MqttSource("t", "127.0.0.1", broker.guarded, client_id="c", user="alice", password="guess").check()
     MqttSource("t", "127.0.0.1", broker.guarded, client_id="c", user="alice", password="wonder").check()
-    for wrong in ({"topics": []}, {"client_id": ""}, {"receive_maximum": 0}, {"port": 0}, {"on_bad_message": "x"}):
-        with pytest.raises(TopologyError, match=next(iter(wrong))):
-            MqttSource(**{"topics": "t", "client_id": "c", **wrong})
+    options = [("topics", []), ("topics", "a/#/b"), ("topics", "a/b#"), ("topics", ["a", "a+/b"]), ("client_id", "")]
+    options += [("host", "mqtt://localhost"), ("host", "localhost:1883"), ("port", 0)]
+    options += [("receive_maximum", 0), ("on_bad_message", "x")]
+    for name, wrong in options:
+        with pytest.raises(TopologyError, match=name):
+            MqttSource(**{"topics": "t", "client_id": "c", name: wrong})
