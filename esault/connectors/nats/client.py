@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from esault.background import BackgroundLoop
 from esault.connectors.nats.tls import NoTlsError, over_tls
+from esault.connectors.shown_url import password_remedy, without_password
 from esault.errors import EsaultError, TopologyError
 from esault.tls_refused import tls_refused
 
@@ -23,6 +23,7 @@ T = TypeVar("T")
 ANSWER_WITHIN = 5.0
 #: seconds that the end of a connection that did not come about may take
 _CLOSED_WITHIN = 2.0
+_SCHEMES = ("nats://", "tls://", "ws://", "wss://")
 #: attempts for which a stream may be missing: a server that starts may not know it yet
 _MISSING = 7
 
@@ -38,7 +39,7 @@ class Server(NamedTuple):
     @property
     def shown(self) -> str:
         """The URLs without their passwords."""
-        return ", ".join(urlsplit(url).netloc.rpartition("@")[2] for url in self.urls)
+        return ", ".join(without_password(url).partition("://")[2] for url in self.urls)
 
 
 def server(
@@ -50,8 +51,12 @@ def server(
 ) -> Server:
     """Return where to connect to. Raises TopologyError."""
     urls = [servers] if isinstance(servers, str) else list(servers)
-    if not urls or not all(isinstance(url, str) and "://" in url for url in urls):
-        raise TopologyError(f"{who}: servers={servers!r}: write nats://localhost:4222, tls://..., or a list of such")
+    if not urls or not all(isinstance(url, str) and url.startswith(_SCHEMES) for url in urls):
+        shown = ", ".join(map(without_password, urls))
+        raise TopologyError(f"{who}: servers={shown}: write nats://localhost:4222, tls://..., or a list of such")
+    for url in urls:
+        if remedy := password_remedy(url):
+            raise TopologyError(f"{who}: servers={without_password(url)}: it has no host; {remedy}")
     return Server(urls, credentials, domain, dict(options or {}))
 
 

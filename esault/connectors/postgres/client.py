@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ CONNECT_WITHIN = 10
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
 #: waits between attempts; how many there are is decided by the time
 _AGAIN = Backoff()
+_DSN = 'write "host=... port=5432 dbname=... user=... password=...", or "postgresql://user:password@host:5432/dbname"'
 _logger = logging.getLogger(__name__)
 _watch = AnswerWatch()
 
@@ -36,11 +38,24 @@ def library(who: str, error: type[EsaultError]) -> Any:
 
 def connection_options(psycopg: Any, dsn: str) -> dict[str, Any]:
     """Return what a connection is made with beside `dsn`, which goes before it."""
-    said = psycopg.conninfo.conninfo_to_dict(dsn)
+    try:
+        said = psycopg.conninfo.conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError as error:
+        raise psycopg.ProgrammingError(f"{_unreadable(str(error))}; {_DSN}") from None
+    if dsn.startswith("postgres") and any("@" in str(said.get(name)) for name in ("host", "port", "dbname")):
+        raise psycopg.ProgrammingError(
+            "the dsn cannot be read; in a password write @ as %40, / as %2F, ? as %3F and % as %25"
+        )
     asked = {"connect_timeout": CONNECT_WITHIN, "application_name": "esault", **_KEEPALIVES}
     if psycopg.pq.version() < 120_000:
         del asked["tcp_user_timeout"]
     return {name: value for name, value in asked.items() if name not in said}
+
+
+def _unreadable(text: str) -> str:
+    # Names of options are said; what else libpq quotes may be of a password.
+    option = re.fullmatch('invalid (?:connection option|URI query parameter:) "([a-z_]+)"', text.strip())
+    return f"the dsn has the option {option[1]!r}, which libpq does not know" if option else "the dsn cannot be read"
 
 
 def quoted(name: str) -> str:

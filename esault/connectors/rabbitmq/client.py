@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from esault.connectors.shown_url import password_remedy, without_password
 from esault.errors import EsaultError, TopologyError
 from esault.tls_refused import tls_refused
 
@@ -20,7 +21,8 @@ _REMEDIES = {
     404: "make it, or correct its name and the virtual host in url",
     405: "another connection has it for itself (exclusive): end that one, or take another queue",
     406: "it is there with other properties: correct the options here, or delete it and have it made anew",
-    530: "the user has no access to this virtual host: correct url, or give it the permission (rabbitmqctl set_permissions)",
+    530: "the user has no access to this virtual host: correct url, where /%2F is the one named /, or give it the permission "
+    "(rabbitmqctl set_permissions)",
 }
 
 
@@ -40,7 +42,9 @@ def library(who: str, kind: type[EsaultError]) -> Any:
 def address(who: str, url: Any) -> str:
     """Return `url`. Raises TopologyError for what is none of AMQP."""
     if not isinstance(url, str) or not url.startswith(("amqp://", "amqps://")):
-        raise TopologyError(f'{who}: url={url!r}: write "amqp://user:password@host:5672/%2F", or amqps:// for TLS')
+        raise TopologyError(
+            f'{who}: url={without_password(url)}: write "amqp://user:password@host:5672/%2F", or amqps:// for TLS'
+        )
     return url
 
 
@@ -49,6 +53,8 @@ def parameters(who: str, kind: type[EsaultError], url: str) -> Any:
     try:
         found = library(who, kind).URLParameters(url)
     except (ValueError, TypeError) as error:
+        if remedy := password_remedy(url):
+            raise kind(f"{who}: url={without_password(url)}: it has no host; {remedy}") from None
         raise kind(f"{who}: url: {error}; correct it") from None
     if found.client_properties is None:
         found.client_properties = {"connection_name": f"esault {who}"}

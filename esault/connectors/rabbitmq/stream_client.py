@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from esault.connectors.shown_url import password_remedy, without_password
 from esault.errors import EsaultError, TopologyError
 from esault.tls_refused import tls_refused
 
@@ -80,12 +81,18 @@ class StreamAddress(NamedTuple):
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in _SCHEMES or not parts.hostname:
             raise TopologyError(
-                f'{who}: url={url!r}: write "rabbitmq-stream://user:password@host:5552/%2F", or rabbitmq-stream+tls:// for TLS'
+                f'{who}: url={without_password(url)}: write "rabbitmq-stream://user:password@host:5552/%2F", or rabbitmq-stream+tls:// '
+                "for TLS"
             )
+        try:
+            port = parts.port
+        except ValueError:
+            remedy = password_remedy(url) or "write a number as its port, such as 5552"
+            raise TopologyError(f"{who}: url={without_password(url)}: {remedy}") from None
         tls = _SCHEMES[parts.scheme]
         user, password = unquote(parts.username or "guest"), unquote(parts.password or "guest")
         vhost = unquote(parts.path[1:]) or "/"
-        return cls(parts.hostname, parts.port or (5551 if tls else 5552), user, password, vhost, tls)
+        return cls(parts.hostname, port or (5551 if tls else 5552), user, password, vhost, tls)
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}{'' if self.vhost == '/' else '/' + self.vhost}"

@@ -7,8 +7,8 @@ import random
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
+from esault.connectors.shown_url import password_remedy, without_password
 from esault.errors import EsaultError
 from esault.tls_refused import tls_refused
 from esault.topology.error_policy import Backoff
@@ -140,13 +140,14 @@ class Client:
                 client_name="esault",
             )
         except ValueError as error:
+            if remedy := password_remedy(self._url):
+                raise self._error(f"{self._who}: url={self._shown}: it has no host; {remedy}") from None
             raise self._error(f"{self._who}: url={self._shown}: {error}; write redis://localhost:6379/0") from None
 
     @property
     def _shown(self) -> str:
         """The URL without its password."""
-        parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return without_password(self._url)
 
     def _said(self, redis: Any, error: Any) -> EsaultError:
         text = _first_line(error)
