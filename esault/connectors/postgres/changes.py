@@ -137,7 +137,7 @@ class PostgresChanges(Spout[Any, Any]):
         cursor.execute("select to_regclass(%s)::oid", [qualified(table)])
         (found,) = cursor.fetchone()
         if found is None:
-            raise SourceError(f"{self._who}: there is no table {table}")
+            raise SourceError(f"{self._who}: there is no table {table}; make it, or correct tables")
         cursor.execute(
             "select attname from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey) "
             "where indrelid = %s and indisprimary order by array_position(indkey::int2[], attnum)",

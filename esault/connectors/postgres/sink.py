@@ -80,8 +80,12 @@ class PostgresSink(Sink):
         keys = [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
         if unknown := [name for name in keys if name not in names]:
             raise TopologyError(f"PostgresSink: primary_key={primary_key!r}: {unknown[0]!r} is none of the columns")
-        if deleted is not None and (deleted not in names[1:] or not keys):
-            raise TopologyError(f"PostgresSink: deleted={deleted!r}: name a column of the value, beside a primary_key")
+        if deleted is not None and not keys:
+            raise TopologyError(f"PostgresSink: deleted={deleted!r} removes the row of a key: say primary_key, too")
+        if deleted is not None and deleted not in names[1:]:
+            raise TopologyError(
+                f"PostgresSink: deleted={deleted!r} is none of the value's columns: add it to columns, as bool; it is not stored"
+            )
         if mode not in ("append", "replace"):
             raise TopologyError(f'PostgresSink: mode={mode!r}: write "append" or "replace"')
         self.dsn, self.table, self.mode = dsn, table, mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esault.connectors.postgres.client import library, qualified, quoted
+from esault.connectors.postgres.client import library, qualified, quoted, table_name
 from esault.connectors.postgres.constraints import Constraints
 from esault.errors import EsaultError, SinkError
 
@@ -34,6 +34,12 @@ class Statements:
         cursor.execute("select to_regclass(%s)::oid", [self.table])
         (found,) = cursor.fetchone()
         if found is None:
+            schema, _ = table_name(self._name)
+            cursor.execute("select to_regnamespace(%s)", [quoted(schema)])
+            if schema and cursor.fetchone() == (None,):
+                raise kind(
+                    f"PostgresSink: there is no schema {schema}: CREATE SCHEMA {quoted(schema)}, or correct table={self._name!r}"
+                )
             if not types:
                 raise kind(
                     f"PostgresSink: there is no table {self._name}; make it, or have it made: columns={{'word': str, ...}} with types"

@@ -248,7 +248,7 @@ def refused(server, table, **options):
 
 
 def test_what_is_amiss_is_said(server, table):
-    assert "there is no table nowhere" in refused(server, "nowhere")
+    assert "there is no table nowhere; make it, or correct tables" in refused(server, "nowhere")
     server.ask(f"create table {table}_bare (n int)")
     assert "has no primary key: ALTER TABLE" in refused(server, f"{table}_bare")
     assert "there is no publication 'mine'" in refused(server, table, publication="mine")

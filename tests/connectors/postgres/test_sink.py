@@ -160,6 +160,8 @@ def test_what_is_amiss_is_said_before_anything_starts(server, ask):
         server.dsn.replace("dbname=postgres", "dbname=nowhere"), table, ["k", "n"]
     )
     assert "start the server" in checked("host=127.0.0.1 port=1 user=x", table, ["k", "n"])
+    said = checked(server.dsn, "nowhere.t", {"k": str, "n": int})
+    assert "there is no schema nowhere: CREATE SCHEMA" in said, "also where the table would be made"
 
 
 @pytest.mark.parametrize(
@@ -169,6 +171,7 @@ def test_what_is_amiss_is_said_before_anything_starts(server, ask):
         (["k", "k"], {}),
         (["k", "n"], {"primary_key": "x"}),
         (["k", "n"], {"deleted": "n"}),
+        (["k", "n"], {"deleted": "gone", "primary_key": "k"}),
         ({"k": set}, {}),
         (["k"], {"mode": "x"}),
     ],
