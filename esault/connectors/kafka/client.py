@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ REFUSED_WITHIN = 3
 
 #: seconds for which clients that share a watch may still say what was so before one of them had an answer
 _OLD = 1.0
+#: seconds between two looks whether a broker that is away is back
+_LOOK_EVERY = 2.0
 #: what clients say on their own is left out: it comes as errors, in our words
 _QUIET = {"log_level": 2}
 
@@ -125,6 +128,7 @@ class Watch:
         #: what no waiting mends
         self.refused: Any = None
         self.away = False
+        self._ask_at = -math.inf
 
     def __call__(self, error: Any) -> None:
         """Called by the client, within its `poll`."""
@@ -138,6 +142,15 @@ class Watch:
     def _is_old(self) -> bool:
         """Return whether what a client says now was so before another of them had an answer. A broker that stays away is told again."""
         return self._now() - self._answered_at < _OLD
+
+    def look(self, question: Callable[[], object]) -> None:
+        """Ask now and then whether a broker that is away is back, by a question of little time: where no message comes nothing tells."""
+        now = self._now()
+        if self.away and now >= self._ask_at:
+            self._ask_at = now + _LOOK_EVERY
+            with contextlib.suppress(Exception):  # it is still away
+                question()
+                self.answered()
 
     def answered(self) -> None:
         """A broker has answered."""

@@ -21,6 +21,8 @@ __all__ = ["Begin", "Partition", "Reading"]
 
 #: seconds after which a broker that has no leader for a partition is asked again
 AGAIN = 0.1
+#: seconds that a broker which was away has to say that it is back
+_LOOK_WITHIN = 0.2
 #: an offset, and the one at which the partition ends
 _Position = tuple[int, "int | None"]
 
@@ -149,6 +151,8 @@ class Partition(SplitReader[Any, Any]):
         if self._end is not None and self._next >= self._end:
             raise EndOfStream
         messages = self._consumer.consume(limit, 0) if limit > 0 else []
+        if self._watch.away and not messages:
+            self._watch.look(lambda: self._consumer.list_topics(self._topic, timeout=_LOOK_WITHIN))
         keys: list[Any] = []
         values: list[Any] = []
         if messages and self._are_rows(messages, keys, values):

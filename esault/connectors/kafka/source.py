@@ -103,6 +103,8 @@ class KafkaSource(SplitSource[Any, Any]):
                 'on_bad_message="dead-letter" and dead_letter_topic="..." go together'
             )
         given = dict(config or {})
+        if "group.id" in given:
+            raise TopologyError(f'KafkaSource: "group.id" in config: say group_id={given["group.id"]!r} beside it')
         reset = _RESETS.get(given.get("auto.offset.reset", "error"))
         if reset is None:
             raise TopologyError(

@@ -291,6 +291,7 @@ def test_no_topic_and_no_broker(broker):
         ({"until": "now"}, 'write "end"'),
         ({"start": "newest"}, "a time in seconds since the epoch"),
         ({"start": "committed"}, 'say group_id="..."'),
+        ({"config": {"group.id": "g"}}, "say group_id='g'"),
         ({"topics": "^orders-("}, "is no pattern"),
         ({"on_bad_message": "drop"}, '"fail", "skip" or "dead-letter"'),
         ({"on_bad_message": "dead-letter"}, "go together"),
@@ -319,7 +320,8 @@ def test_a_broker_that_is_away_for_a_while_is_said_once_and_nothing_is_lost(brok
     broker.stop()
     waiting.until(lambda: local.run_for(0.3) or any("waiting until one" in record.message for record in caplog.records))
     broker.start()
-    fill(broker, topic, *range(100, 200))
+    waiting.until(lambda: local.run_for(0.3) or any("answers again" in record.message for record in caplog.records))
+    fill(broker, topic, *range(100, 200))  # that it is back was said before a message came
     end = time.monotonic() + 60
     while len(there()) < 200 and time.monotonic() < end:
         local.run_for(0.5)
