@@ -28,9 +28,24 @@ def test_a_state_directory_is_a_folder_or_a_topologys_name(text, place):
     assert checkpoint_place(text) == Path(place)
 
 
-def test_a_folder_comes_before_a_topology_of_its_name(home):
-    (home / "words").mkdir()
-    assert state_place("words") == Path("words")
+@pytest.mark.parametrize("content", ["savepoints/mine", "checkpoint-00000001.json"])
+def test_a_folder_with_state_comes_before_a_topology_of_its_name(home, content):
+    (home / "words" / content).mkdir(parents=True)
+    assert state_place("words") == checkpoint_place("words") == Path("words")
+
+
+def test_a_folder_of_something_else_hides_no_state_of_its_name(home):
+    (home / "words" / "first").mkdir(parents=True)  # a package that is called as its topology is
+    (home / "first").mkdir()
+    (home / "second").mkdir()
+    words = Path(".esault/words")
+    assert state_place("words") == checkpoint_place("words") == words
+    assert checkpoint_place("words/first") == savepoint_place("first", words) == words / "savepoints/first"
+    assert savepoint_place("second", words) == Path(".esault/other/savepoints/second")
+    with pytest.raises(UsageError, match=r"words has no savepoint 'none'; there are: first"):
+        checkpoint_place("words/none")
+    (home / "copied" / "checkpoint-00000001.json").mkdir(parents=True)
+    assert savepoint_place("copied", words) == Path("copied")
 
 
 @pytest.mark.parametrize(
