@@ -11,6 +11,8 @@ __all__ = ["is_resource"]
 
 #: modules all of whose objects are: threads wait at them, or write to them; a mock stands for a client
 _MODULES = frozenset(("_thread", "threading", "logging", "logging.handlers", "asyncio.locks", "unittest.mock"))
+#: packages whose objects write to logs
+_LOGGERS = frozenset(("loguru", "structlog"))
 #: modules whose objects hold what was put into them, although they can be closed
 _HOLDERS = frozenset(("_queue", "queue", "asyncio.queues", "multiprocessing.queues", "mmap", "shelve", "dbm"))
 #: a class that has one of these lets go of something
@@ -38,7 +40,7 @@ def is_resource(value: Any) -> bool:
 
 def _judge(kind: type) -> bool:
     module = str(kind.__module__)
-    if module in _MODULES or (module, kind.__name__) in _OWN:
+    if module in _MODULES or module.partition(".")[0] in _LOGGERS or (module, kind.__name__) in _OWN:
         return True
     if module in _HOLDERS or kind is memoryview or issubclass(kind, type) or is_own(module):
         return False

@@ -38,6 +38,11 @@ def test_locks_loggers_pools_and_mocks_are(make):
     assert is_resource(make())
 
 
+@pytest.mark.parametrize("module", ["structlog._native", "structlog.stdlib", "loguru._logger"])
+def test_loggers_of_other_libraries_are(module):
+    assert is_resource(type("BoundLogger", (), {"__module__": module})())
+
+
 def test_what_is_open_is(tmp_path):
     with open(tmp_path / "f", "w") as file, socket.socket() as link, io.BytesIO() as memory:
         assert is_resource(file) and is_resource(link) and is_resource(memory)
