@@ -271,16 +271,17 @@ class TableStep:
             stack.callback(frame.unpersist)
             checked = self.expectations.checked(frame.agg(*counts).first().asDict())
             rows, schema, removed = self._keyed.update(spark, self.expectations.kept(frame), schema, update, before)
-            parts = self._staged(rows, schema)
+            parts = self._staged(self._divided(rows, schema), schema)
         else:
             if not whole and self._stream:
                 schema = evolved(self.table_name, before.schema, schema, self._one.on_schema_change)
                 frame = conformed(frame, schema)
             seen = Observation()
-            rows = self.expectations.kept(frame.observe(seen, *counts))
+            # behind the shuffle: what a stage before it does again, Spark before 4.3 counts again
+            rows = self.expectations.kept(self._divided(frame, schema).observe(seen, *counts))
             if where is not None:
                 old, removed = outside(spark, self.table.path, before, where, schema)
-                rows = rows.unionByName(old)
+                rows = rows.unionByName(self._divided(old, schema))
             parts = self._staged(rows, schema)
             try:
                 checked = self.expectations.checked(seen.get)
@@ -306,12 +307,15 @@ class TableStep:
             version=state.version,
         )
 
+    def _divided(self, rows: DataFrame, schema: Schema) -> DataFrame:
+        """Rows of a folder in one task: else each task would write a file into each folder."""
+        folders = self._check_folders(schema)
+        return rows.repartition(*folders.values()) if folders else rows
+
     def _staged(self, rows: DataFrame, schema: Schema) -> list[Part]:
         from pyspark.sql import functions as f
 
         folders = self._check_folders(schema)
-        if folders:
-            rows = rows.repartition(*folders.values())  # else each task would write a file into each folder
         columns = [f.col(quoted(column.name)) for column in schema]
         values = [value.alias(f"_folder{i}") for i, value in enumerate(folders.values())]
         parts = self.table.stage(rows.select(*columns, *values), list(folders))
