@@ -1,8 +1,8 @@
 """Rows by key: the newest of each, its history, or its totals; out of those of before and those that came.
 
 What comes late counts as if it had come in time: of a key the row with the greatest sequence stands, and deletions are
-remembered with theirs. Rows that come again change nothing. Of two with one sequence the greater one stands, so that it
-does not matter in which updates they came.
+remembered with theirs. Rows that come again change nothing. Of two with one sequence the greater one stands, and a row
+rather than a deletion, so that it does not matter in which updates they came.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ __all__ = ["DELETED", "END", "START", "history", "newest", "of_keys", "totals"]
 DELETED = "__deleted"
 #: from which sequence on a row was so, and up to which; null: it is still
 START, END = "__START_AT", "__END_AT"
+#: what stands of a key, or of a version, on the way; no name that a key has
+_LAST = "__last"
 
 
 def of_keys(rows: DataFrame, keys: Sequence[str], wanted: DataFrame) -> DataFrame:
@@ -46,9 +48,11 @@ def newest(
     columns = [name for name in changes.columns if name != DELETED]
     events = _events(before, changes, gone, columns, [*keys, by])
     row = f.struct(*(f.col(quoted(name)) for name in columns))
-    last = f.max(f.struct(f.col(quoted(by)).alias("at"), f.col(DELETED), row.alias("row"))).alias("last")
-    grouped = events.groupBy(*(f.col(quoted(key)) for key in keys)).agg(last).where(f"NOT last.{DELETED}")
-    return grouped.select(*(f.col("last.row").getField(name).alias(name) for name in columns))
+    # at one place an upsert counts more than a deletion, as in a history
+    there = (~f.col(DELETED)).alias("there")
+    last = f.max(f.struct(f.col(quoted(by)).alias("at"), there, row.alias("row"))).alias(_LAST)
+    grouped = events.groupBy(*(f.col(quoted(key)) for key in keys)).agg(last).where(f"{_LAST}.there")
+    return grouped.select(*(f.col(f"{_LAST}.row").getField(name).alias(name) for name in columns))
 
 
 def history(
@@ -68,11 +72,11 @@ def history(
     row = f.struct(*(f.col(quoted(name)) for name in columns))
     place = [f.col(quoted(name)) for name in dict.fromkeys([*keys, by])]
     # at one place an upsert counts more than a deletion
-    once = f.max(f.struct((~f.col(DELETED)).alias("there"), row.alias("row"))).alias("one")
+    once = f.max(f.struct((~f.col(DELETED)).alias("there"), row.alias("row"))).alias(_LAST)
     order = Window.partitionBy(*(f.col(quoted(key)) for key in keys)).orderBy(f.col(quoted(by)))
     until = f.lead(f.col(quoted(by))).over(order)
-    versions = events.groupBy(*place).agg(once).withColumn(END, until).where("one.there")
-    values = [f.col("one.row").getField(name).alias(name) for name in columns]
+    versions = events.groupBy(*place).agg(once).withColumn(END, until).where(f"{_LAST}.there")
+    values = [f.col(f"{_LAST}.row").getField(name).alias(name) for name in columns]
     return versions.select(*values, f.col(quoted(by)).alias(START), f.col(END))
 
 
