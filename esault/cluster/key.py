@@ -8,7 +8,6 @@ and never be a node. Both ends of each connection show their certificate: TLS 1.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import os
@@ -19,6 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from esault.cluster.state_home import make_state_home
 from esault.errors import UsageError
 
 __all__ = ["CLUSTER", "ROLES", "ClusterKey", "Peer", "loopback_key", "make_key", "make_role_key", "retire", "succeed"]
@@ -199,11 +199,8 @@ def retire(path: str | os.PathLike[str]) -> Path:
 
 def loopback_key() -> Path:
     """This user's own key, for nodes of this machine alone that were given none; made when it is first asked for."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "esault"
-    path = state / "loopback.key"
+    path = make_state_home() / "loopback.key"
     if not path.exists():
-        with contextlib.suppress(FileExistsError):
-            state.mkdir(parents=True, mode=0o700)
         try:
             make_key(path)
         except UsageError:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from esault.cluster.state_home import make_state_home, state_home
 from esault.errors import UsageError
 from esault.runtime.process.owner import Owner
 
@@ -25,6 +26,8 @@ __all__ = ["KEEP", "LOG", "OUTPUT", "DetachedRun", "any_begins", "begin", "detac
 #: name of the variable by which the process of a detached run knows its folder
 VARIABLE = "_ESAULT_DETACHED"
 LOG, ABOUT, OUTPUT = "log", "run.json", "output"
+#: the folder of all runs in that of the user's state
+RUNS = "runs"
 #: runs that are over whose folders are kept
 KEEP = 50
 #: seconds between two looks at a run that starts
@@ -69,16 +72,11 @@ class DetachedRun:
         return "running" if about.get("run") else "starting"
 
 
-def runs_folder() -> Path:
-    """Return where the folders are."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "esault" / "runs"
-
-
 def detached_runs() -> list[DetachedRun]:
     """Return all of this user, in the order of their start."""
-    parent = runs_folder()
-    return [DetachedRun(path) for path in sorted(parent.iterdir())] if parent.is_dir() else []
+    home = state_home()
+    parent = None if home is None else home / RUNS
+    return [DetachedRun(path) for path in sorted(parent.iterdir())] if parent is not None and parent.is_dir() else []
 
 
 def any_begins() -> bool:
@@ -102,9 +100,8 @@ def folder_of_this_run() -> DetachedRun | None:
 def begin(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> DetachedRun:
     """Start `esault` with these arguments in the background, and wait until tuples flow or it is over. Raises UsageError."""
     _forget_old()
-    parent = runs_folder()
+    parent = make_state_home(RUNS)
     try:
-        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         made = DetachedRun(parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         made.folder.mkdir(mode=0o700)
         made.say(started=time.strftime("%Y-%m-%d %H:%M:%S"), command=list(arguments), cwd=os.getcwd())

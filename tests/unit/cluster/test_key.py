@@ -52,6 +52,18 @@ def test_this_users_own_key_is_made_once(tmp_path, monkeypatch):
     ClusterKey(loopback_key())
 
 
+@pytest.mark.parametrize(("home", "said"), [(None, "has no home folder"), ("a-file", "a-file/.local/state/esault")])
+def test_a_user_without_a_home_is_told_what_to_name(tmp_path, monkeypatch, home, said):
+    (tmp_path / "a-file").touch()
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    if home is None:
+        monkeypatch.setattr("os.path.expanduser", str)  # as of a user id that the machine does not know
+    else:
+        monkeypatch.setenv("HOME", str(tmp_path / home))
+    with pytest.raises(UsageError, match=f"{said}.*name .* by XDG_STATE_HOME"):
+        loopback_key()
+
+
 class Host:
     """Accepts one connection and answers each letter with itself; keeps what went wrong."""
 

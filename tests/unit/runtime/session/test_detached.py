@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from esault.errors import UsageError
 from esault.runtime.process.owner import Owner
-from esault.runtime.session.detached import DetachedRun, any_begins
+from esault.runtime.session.detached import DetachedRun, any_begins, begin, detached_runs
 
 HERE = {"pid": Owner.current().pid, "born": Owner.current().start_time}
 
@@ -29,3 +30,11 @@ def test_a_run_begins_until_its_tuples_flow(monkeypatch, tmp_path, command, abou
     folder.mkdir(parents=True)
     DetachedRun(folder).say(**about)
     assert any_begins() is begins
+
+
+def test_a_user_without_a_home_has_none_and_is_told_how_to_begin_one(monkeypatch):
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", str)
+    assert detached_runs() == [] and not any_begins()
+    with pytest.raises(UsageError, match="name a folder by XDG_STATE_HOME"):
+        begin(["policies"])
