@@ -6,6 +6,7 @@ import ast
 import contextlib
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import metadata
@@ -129,9 +130,26 @@ def needed(files: Sequence[ShippedFile], first: str) -> dict[str, str]:
     tops -= set(sys.stdlib_module_names) | {"esault"}
     if not tops:
         return {}
-    names = metadata.packages_distributions()
-    found = {name for top in tops for name in names.get(top, ())}
-    return {name: metadata.version(name) for name in sorted(found)}
+    return {name: metadata.version(name) for name in sorted(_distributions(tops))}
+
+
+def _distributions(tops: set[str]) -> set[str]:
+    """Return the distributions that hold one of these packages and modules.
+
+    `packages_distributions` of importlib takes apart the lists of all files of all that is installed, for all names: with 200
+    distributions a third of a second of the driver's start.
+    """
+    listed = re.compile(rf"^(?:{'|'.join(map(re.escape, sorted(tops)))})(?:/|\.[^/,\n]*(?:,|$))", re.MULTILINE)
+    found = set()
+    for each in metadata.distributions():
+        if declared := (each.read_text("top_level.txt") or "").split():
+            holds = not tops.isdisjoint(declared)
+        else:
+            files = each.read_text("RECORD") or "\n".join(map(str, each.files or ()))
+            holds = listed.search(files) is not None
+        if holds:
+            found.add(each.metadata["Name"])
+    return found
 
 
 def _top(name: str) -> str:

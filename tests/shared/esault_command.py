@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from esault import value_class
+from esault.cluster import versions
 from esault.runtime.process.title import set_title
 
 __all__ = ["end", "run", "start"]
@@ -184,6 +185,7 @@ def _import_all() -> None:
     for name in OF_LIBRARIES:
         importlib.import_module(name)
     value_class.prepare_now(*value_class._uncompiled)
+    versions.installed()  # nodes and drivers of hosts tell it, which is to read all modules
 
 
 def _serve(control: socket.socket) -> list[str]:

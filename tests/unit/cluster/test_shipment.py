@@ -105,6 +105,31 @@ def test_too_much_code_is_a_mistake_that_is_told(folder, monkeypatch):
         ship(str(folder), str(folder / "flow.py"), None)
 
 
+def test_a_distribution_is_found_by_what_it_declares_or_by_the_files_that_it_lists(folder, tmp_path, monkeypatch):
+    for name, files in {
+        "Declared": {"top_level.txt": "msg_flow\n_flow\n", "RECORD": "sibling_flow/__init__.py,,\n"},
+        "listed": {"RECORD": "listed_flow/inner.py,sha256=x,3\nother/sibling_flow/a.py,,\nsibling_flow_2.py,,\n"},
+        "single": {"RECORD": "sibling_flow.py,,\n"},
+        "compiled": {"RECORD": "compiled_flow.cpython-311-x86_64-linux-gnu.so,sha256=y,9\nlisted_flow.libs/z.so,,\n"},
+        "nothing": {},
+    }.items():
+        info = tmp_path / "site" / f"{name.lower()}-1.5.dist-info"
+        info.mkdir(parents=True)
+        for file, text in {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n", **files}.items():
+            (info / file).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+
+    def found(*names):
+        (folder / "other.py").write_text("".join(f"import {name}\n" for name in names))
+        return needed(ship(str(folder), None, "other"), "other")
+
+    assert found("msg_flow") == found("_flow") == {"Declared": "1.5"}
+    assert found("listed_flow.inner") == {"listed": "1.5"}
+    assert found("sibling_flow") == {"single": "1.5"}
+    assert found("sibling_flow", "compiled_flow", "sibling") == {"compiled": "1.5", "single": "1.5"}
+    assert found("flow_that_is_nowhere") == {}
+
+
 def test_versions_of_what_is_imported_are_compared(folder):
     (folder / "other.py").write_text("import numpy, pyarrow")  # which the topology does not import
     wanted = needed(ship(str(folder), str(folder / "flow.py"), None), "flow.py")
