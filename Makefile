@@ -47,7 +47,8 @@ ifneq ($(SPARK),0)
 endif
 
 # Spark starts in two thirds of the time on classes that are kept, and tests begin at once where their bytecode is: on a fresh
-# clone each worker would compile all of it. mypy, which takes a minute of one processor there, runs beside all of that.
+# clone each worker would compile all of it, and each have Hypothesis look at all characters of Unicode, for three seconds. mypy,
+# which takes a minute of one processor there, runs beside all of that.
 test:
 	@.ci/venv parquet,spark,bench,test
 	@$(MAKE) -s -j4 style types prepared-tests
@@ -65,6 +66,8 @@ spark-classes:
 bytecode:
 	@ls tests/__pycache__/conftest.*pytest*.pyc > /dev/null 2>&1 || \
 		$(BIN)/python -m pytest -q --collect-only -p no:cacheprovider tests > /dev/null
+	@ls .hypothesis/unicode_data/*/codec-* > /dev/null 2>&1 || \
+		$(BIN)/python -c "from hypothesis.strategies import text; text().validate()"
 
 test-again:
 	@$(PYTEST) -n 0 --last-failed --last-failed-no-failures none
