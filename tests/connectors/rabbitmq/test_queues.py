@@ -212,14 +212,14 @@ class TestSink:
     def test_a_server_whose_disk_is_full_is_waited_for_and_it_is_said(self, server, caplog):
         queue = server.queue()
         sink = opened(RabbitMQSink(queue, server.url))
-        server.control("set_disk_free_limit", "1000000GB")  # as if no more than that were free
+        server.keep_free("1000000GB")  # as if no more than that were free
         try:
             sink.write([Row("k", n, 0.0, f"1:{n}") for n in range(5)])
             done = sink.commit(1, sink.prepare(1))
             until(lambda: "its memory or disk is short" in caplog.text)
             assert not done.done()
         finally:
-            server.control("set_disk_free_limit", "50MB")
+            server.keep_free("50MB")
         done.result(60)
         sink.close()
         assert [body for _, body in server.messages(queue)] == [b"0", b"1", b"2", b"3", b"4"]
