@@ -21,6 +21,9 @@ from ports import free_port
 
 VERSION = "4.4.0"
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "esault" / f"kafka-{VERSION}"
+#: whether another run of the tests finds what this one writes there. To write the classes takes ten processor seconds, and a broker
+#: that has them starts three sooner: CI, with a new machine for each run, would never have them back
+_KEPT = not os.environ.get("CI")
 #: user and password that its second listener asks for
 USER, PASSWORD = "alice", "wonder"
 
@@ -169,13 +172,13 @@ class Broker:
         quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Xshare:auto"]
         if self._archive.exists():
             quick.append(f"-XX:SharedArchiveFile={self._archive}")
-        elif main == "kafka.Kafka":
+        elif main == "kafka.Kafka" and _KEPT:
             quick.append(f"-XX:ArchiveClassesAtExit={self._new_archive}")
         return ["java", *quick, f"-Dkafka.logs.dir={self.folder}", "-cp", self._classes, main, *arguments]
 
     def keep_classes(self) -> None:
         """End it so that Java writes down the classes it has loaded, if this is the first broker on this machine."""
-        if self._process is None or self._archive.exists():
+        if self._process is None or self._archive.exists() or not _KEPT:
             return
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
