@@ -92,8 +92,13 @@ class Command:
         return True
 
     def running(self) -> None:
-        """Wait until it runs."""
-        self.until(lambda: self.status().get("phase") == "running")
+        """Wait until it runs; one that ends before says why."""
+        waiting.until(lambda: self.status().get("phase") == "running", look=self.goes_on)
+
+    def goes_on(self) -> None:
+        """Fail with what it said if it has ended."""
+        assert self.process is not None
+        assert self.process.poll() is None, "".join(self.process.communicate())
 
     def stop(self) -> tuple[int, str, str]:
         """Have it drain, and wait for its end."""

@@ -383,7 +383,8 @@ def passed(name: str, path: str, out: str, gate: str, rate: float, p: int = 2) -
 
 
 class Gated(Spout):
-    """The lines of a file, `rate` a second; the last hundred only once there is a file `gate`: no run ends before a test lets it."""
+    """The lines of a file, `rate` a second. The last hundred come once there is a file `gate`, as all that is left: no run ends before a
+    test lets it, and none goes on for long behind that."""
 
     def __init__(self, path, gate, rate):
         self.path, self.gate, self.rate = path, gate, rate
@@ -397,9 +398,10 @@ class Gated(Spout):
     def read(self, limit):
         if self.next == len(self.lines):
             raise EndOfStream
-        end = len(self.lines) if os.path.exists(self.gate) else len(self.lines) - 100
-        due = int((time.monotonic() - self.begun) * self.rate)
-        end = max(self.next, min(end, due, self.next + limit))
+        end = self.next + limit
+        if not os.path.exists(self.gate):
+            end = min(end, len(self.lines) - 100, int((time.monotonic() - self.begun) * self.rate))
+        end = max(self.next, min(end, len(self.lines)))
         rows = [(i, self.lines[i]) for i in range(self.next, end)]
         self.next = end
         return rows

@@ -38,7 +38,7 @@ def start(command, nodes, *options, flow="gated", rate=400.0, p=2, out="out.json
     """A run that goes on until `end`."""
     more = {"path": "in.txt", "out": out, "gate": "gate", "rate": rate, "p": p}
     command.start(flow, *nodes.options, "--policy", "none", "--report", "r.json", *options, **more)
-    until(lambda: command.status().get("phase") == "running")
+    command.running()
 
 
 def end(command):

@@ -171,6 +171,7 @@ def test_a_sink_on_a_path_that_is_not_shared_stays_on_the_host_that_sees_it(comm
     assert {"b", "c"} <= hosts_of(report, "split") | hosts_of(report, "lines")
     assert "unit 'count' stays on host a, which sees it" in err
     # and that host is lost
+    (tmp_path / "gate").unlink()
     start(other_command, nodes, out="elsewhere/other.jsonl")
     nodes["a"].kill()
     code, _, err = other_command.wait()
