@@ -5,13 +5,14 @@ No Spark in here. What an update has read stands in the log entry that shows its
 
 from __future__ import annotations
 
+import os
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from esault.errors import SinkError
 from esault.sinks.landing import table_log
-from esault.sinks.landing.entry import Input
+from esault.sinks.landing.entry import Input, Part
 from esault.sinks.landing.schema import Schema
 from esault.sinks.landing.state import TableState
 from esault.spark.reading import read_next, read_of
@@ -64,7 +65,7 @@ def next_update(
 ) -> Update | None:
     """The next update of a table that reads the tables in `folders` (by name); None: it is up to date.
 
-    `done`: what it has read. `until`: no further than that. SinkError when a table cannot be read.
+    `done`: what it has read. `until`: no further than that. SinkError when a table cannot be read, or no longer until then.
     """
     why = None
     for _ in range(2):
@@ -76,6 +77,15 @@ def next_update(
             log = table_log(folders[name])
             reading = read_next(name, log, done, rules, None if stop is None else stop.version, full or why is not None)
             state = log.at(None if stop is None else stop.version)
+            if reading is not None and not _there(folders[name], reading.parts, log.at()):
+                if stop is not None:
+                    raise SinkError(
+                        f"parts that {name} had are gone, since they were put together with others: `esault analyze --full` "
+                        "makes all anew"
+                    )
+                reading = read_next(name, log, done, rules, None, True)
+                assert reading is not None
+                reading = replace(reading, why=f"parts of {name} are gone, since they were put together with others")
             if reading is None:
                 before = read_of(done, name)
                 assert before is not None
@@ -103,6 +113,12 @@ def next_update(
     if not new:
         return None
     return Update(read, (*inputs, Input("rules", 0, rules)), why, tuple(stream))
+
+
+def _there(folder: str, parts: Iterable[Part], now: TableState) -> bool:
+    """Tell whether parts can still be read; those that were put together with others are vacuumed some day."""
+    kept = now.files or {}
+    return all(part.path in kept or os.path.exists(os.path.join(folder, part.path)) for part in parts)
 
 
 def _as_it_is(name: str, state: TableState) -> Input:

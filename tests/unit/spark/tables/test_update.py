@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import pyarrow.parquet as pq
 from derived_tables import add, part_of
 
+from esault.errors import SinkError
 from esault.sinks.landing import table_log
 from esault.sinks.landing.entry import Entry, Input
 from esault.spark.derived import DerivedTable
@@ -123,6 +124,24 @@ def test_an_update_that_was_interrupted_is_told_again_though_more_has_come(folde
     # what follows is read behind it
     rest = needed(next_update(folders, STREAMS, "r", again.inputs))
     assert [numbers(rest.rows[name]) for name in STREAMS] == [[2], [101]]
+
+
+def test_all_is_read_again_where_parts_that_are_new_were_put_together_and_are_gone(folders: dict[str, str]) -> None:
+    done = needed(next_update(folders, STREAMS, "1", ())).inputs
+    table = add(Path(folders["sales"]), [1])
+    until = needed(next_update(folders, STREAMS, "1", done)).inputs
+    old = tuple(part.path for part in table_log(folders["sales"]).files())
+    table_log(folders["sales"]).append(Entry("compact", add=(part_of(table, [0, 1]),), remove=old))
+    update = needed(next_update(folders, STREAMS, "1", done))
+    assert (update.why, numbers(update.rows["sales"])) == (None, [1])  # from the part of before, which is there
+    for path in old:
+        os.remove(os.path.join(folders["sales"], path))
+    update = needed(next_update(folders, STREAMS, "1", done))
+    assert update.why == "parts of sales are gone, since they were put together with others"
+    assert (numbers(update.rows["sales"]), numbers(update.rows["refunds"])) == ([0, 1], [100])
+    with pytest.raises(SinkError, match="parts that sales had are gone"):
+        next_update(folders, STREAMS, "1", done, True, until)
+    assert resumed(folders, STREAMS, "1", done, until) is None
 
 
 def test_an_update_that_can_no_longer_be_told_is_not_told(folders: dict[str, str]) -> None:
