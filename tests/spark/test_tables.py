@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import depth
+import pyarrow as pa
 import pytest
 
 import esault
@@ -19,6 +21,7 @@ from esault.sinks.spark_table import SparkTable
 from esault.spark.pipeline import Pipeline
 from esault.spark.settings import settings
 from esault.spark.tables.declared import Tables
+from esault.spark.tables.expectations import Expectations
 from esault.spark.tables.runs import steps_of
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
@@ -338,6 +341,35 @@ def test_rows_that_spark_reads_again_are_counted_once(spark: Any, tmp_path: Path
     assert (done.checked, done.quarantined) == (10, 2)
     assert done.expectations == {"one": ("warn", 2), "two": ("drop", 2), "three": ("quarantine", 2)}
     assert shop.rows("sold") == [(name, pieces, "1") for name in ("a", "slow") for pieces in (0, 1, 4)]
+
+
+def test_a_row_is_kept_or_put_aside_also_where_it_is_another_each_time(spark: Any, tmp_path: Path) -> None:
+    def declare(tables: Any) -> None:
+        @tables.table(expect_all_or_quarantine={"head": "toss"})
+        def tossed(sales):
+            def toss(batches):
+                for batch in batches:
+                    yield batch.append_column("toss", pa.array([random.random() < 0.5 for _ in range(batch.num_rows)]))
+
+            return sales.select("shop", "pieces").mapInArrow(toss, "shop string, pieces bigint, toss boolean")
+
+    shop = Shop(tmp_path, declare)
+    shop.sales(*((str(i), i, "1") for i in range(200)))
+    done = shop.run()["tossed"]
+    aside = esault.read(shop.folder / "into/quarantine/tossed", ["shop", "pieces"]).to_pylist()
+    rows = [*shop.rows("tossed", "shop", "pieces"), *(tuple(row.values()) for row in aside)]
+    assert sorted(rows, key=str) == sorted(((str(i), i) for i in range(200)), key=str)
+    assert done.expectations == {"head": ("quarantine", len(aside))}
+
+
+def test_what_is_no_condition_on_a_row_is_said_without_plans_of_spark(spark: Any) -> None:
+    frame = spark.createDataFrame([], "k string, _reason string")
+    for condition in ("count(k) > 0", "k >< 3", "kk > 0", "size(k) > 0"):
+        with pytest.raises(UsageError, match="expectation 'x' is no condition on a row") as raised:
+            Expectations("sold", {"x": ("quarantine", condition)}).counts(frame)
+        assert "Relation" not in str(raised.value)
+    with pytest.raises(UsageError, match="has a column _reason of its own"):
+        Expectations("sold", {"x": ("quarantine", "k > ''")}).decided(frame)
 
 
 def test_parts_of_a_table_by_key_that_did_not_change_are_not_written(spark: Any, tmp_path: Path) -> None:

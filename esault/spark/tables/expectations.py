@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from esault.counters import counted as counted_rows
 from esault.errors import EsaultError, UsageError
 from esault.sinks.landing.schema import Column
+from esault.spark.failure import said
+from esault.spark.tables.declared import ACTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -18,6 +20,8 @@ __all__ = ["REASON", "Checked", "ExpectationFailed", "Expectations"]
 
 #: the quarantine's column that says which expectations a row does not fulfil
 REASON = Column("_reason", "string", True)
+#: with the number of an expectation: the column that says whether it does not hold for a row
+_FAILED = "__failed"
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,9 @@ class ExpectationFailed(EsaultError):
 class Expectations:
     """Those of table `table`: expectation -> (action, condition in SQL)."""
 
-    def __init__(self, table: str, said: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(self, table: str, declared: Mapping[str, tuple[str, str]]) -> None:
         self._table = table
-        self._said = dict(said)
+        self._said = dict(declared)
 
     @property
     def quarantines(self) -> bool:
@@ -60,24 +64,42 @@ class Expectations:
         from pyspark.sql import functions as f
 
         made = {}
-        for name, (action, condition) in self._said.items():
+        for i, (name, (action, condition)) in enumerate(self._said.items()):
             if action not in actions:
                 continue
-            failed = ~f.coalesce(f.expr(condition).cast("boolean"), f.lit(False))
+            if f"{_FAILED}{i}" in frame.columns:
+                made[name] = f.col(f"{_FAILED}{i}")
+                continue
             try:
-                frame.select(failed)
+                failed = ~f.coalesce(f.expr(condition).cast("boolean"), f.lit(False))
+                frame.where(failed)
             except AnalysisException as error:
                 raise UsageError(
-                    f"table {self._table}: expectation {name!r} is no condition on a row ({condition}): {error}"
+                    f"table {self._table}: expectation {name!r} is no condition on a row ({condition}): {said(error)}"
                 ) from None
             made[name] = failed
         return made
+
+    def decided(self, frame: DataFrame) -> DataFrame:
+        """The rows with what each expectation says of them. UsageError.
+
+        Kept, they go into the table or the quarantine, one of them, also where a condition asks the clock.
+        """
+        if REASON.name in frame.columns:
+            raise UsageError(
+                f"table {self._table}: its quarantine has a column {REASON.name} of its own; rename that of its rows"
+            )
+        failed = self._unmet(frame, *ACTIONS)
+        return frame.withColumns({f"{_FAILED}{i}": one for i, one in enumerate(failed.values())})
+
+    def _plain(self, frame: DataFrame) -> DataFrame:
+        return frame.drop(*(f"{_FAILED}{i}" for i in range(len(self._said))))
 
     def counts(self, frame: DataFrame) -> list[SparkColumn]:
         """Aggregates: the rows, and those that each expectation does not hold for."""
         from pyspark.sql import functions as f
 
-        failed = self._unmet(frame, "warn", "drop", "quarantine", "fail")
+        failed = self._unmet(frame, *ACTIONS)
         return [
             f.count(f.lit(1)).alias("rows"),
             *(f.count_if(one).alias(f"failed{i}") for i, one in enumerate(failed.values())),
@@ -89,9 +111,9 @@ class Expectations:
         checked = Checked(int(counted["rows"]), failed)
         over = [name for name, (action, _) in self._said.items() if action == "fail" and failed[name]]
         if over:
-            said = "; ".join(f"{name} ({self._said[name][1]}): {counted_rows(failed[name], 'row')}" for name in over)
+            found = "; ".join(f"{name} ({self._said[name][1]}): {counted_rows(failed[name], 'row')}" for name in over)
             raise ExpectationFailed(
-                f"table {self._table}: rows came that must not (expect_all_or_fail): {said}. Nothing was changed. As long as "
+                f"table {self._table}: rows came that must not (expect_all_or_fail): {found}. Nothing was changed. As long as "
                 "they are there each run fails: leave them out in the table's function, or expect them otherwise",
                 checked,
                 self.actions(failed),
@@ -106,7 +128,7 @@ class Expectations:
         """The rows that stay in the table."""
         for failed in self._unmet(frame, "drop", "quarantine").values():
             frame = frame.where(~failed)
-        return frame
+        return self._plain(frame)
 
     def aside(self, frame: DataFrame) -> DataFrame:
         """The rows that are put aside, with the reason. Those that are dropped anyway are not among them."""
@@ -116,7 +138,7 @@ class Expectations:
         for dropped in self._unmet(frame, "drop").values():
             frame = frame.where(~dropped)
         reason = f.concat_ws("; ", *(f.when(one, f.lit(name)) for name, one in failed.items()))
-        return frame.withColumn(REASON.name, reason).where(f.col(REASON.name) != "")
+        return self._plain(frame.withColumn(REASON.name, reason).where(f.col(REASON.name) != ""))
 
     def put_aside(self, checked: Checked) -> bool:
         """Return whether any row is."""

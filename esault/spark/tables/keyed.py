@@ -10,6 +10,7 @@ from esault.sinks.landing.schema import Column, Schema
 from esault.sinks.landing.state import TableState
 from esault.spark.columns import stored
 from esault.spark.derived import DerivedTable
+from esault.spark.failure import said
 from esault.spark.table import quoted, read_parts
 from esault.spark.tables import merge
 from esault.spark.tables.contract import evolved
@@ -65,7 +66,7 @@ class KeyedRows:
             changes = frame.select(*(f.col(quoted(c.name)) for c in kept), gone.alias(merge.DELETED))
         except AnalysisException as error:
             raise UsageError(
-                f"table {one.name}: apply_as_deletes is no condition on a row ({one.apply_as_deletes}): {error}"
+                f"table {one.name}: apply_as_deletes is no condition on a row ({one.apply_as_deletes}): {said(error)}"
             ) from None
         return changes, kept
 

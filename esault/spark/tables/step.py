@@ -233,6 +233,8 @@ class TableStep:
     def check(self, spark: SparkSession, schemas: Mapping[str, Schema]) -> Schema:
         """The columns that it would have, of inputs with these; no row is read. UsageError for what cannot be."""
         frame, schema = self._called(lambda name: spark.createDataFrame([], spark_schema(schemas[name])))
+        if self.expectations.quarantines:
+            self.expectations.decided(frame)
         frame.agg(*self.expectations.counts(frame))
         if self._one.keys:
             schema = self._keyed.columns(frame, schema)
@@ -263,19 +265,22 @@ class TableStep:
         whole = update.why is not None
         if where is not None:
             frame = frame.where(where)
-        counts = self.expectations.counts(frame)
         put_aside: list[Part] = []
         removed: list[str] = []
-        if self._one.keys:
-            frame.persist()
+        if not whole and self._stream and not self._one.keys:
+            schema = evolved(self.table_name, before.schema, schema, self._one.on_schema_change)
+            frame = conformed(frame, schema)
+        if self.expectations.quarantines:
+            frame = self.expectations.decided(frame)
+        if self._one.keys or self.expectations.quarantines:
+            frame.persist()  # more than one query reads it, and must find the same
             stack.callback(frame.unpersist)
+        counts = self.expectations.counts(frame)
+        if self._one.keys:
             checked = self.expectations.checked(frame.agg(*counts).first().asDict())
             rows, schema, removed = self._keyed.update(spark, self.expectations.kept(frame), schema, update, before)
             parts = self._staged(self._divided(rows, schema), schema)
         else:
-            if not whole and self._stream:
-                schema = evolved(self.table_name, before.schema, schema, self._one.on_schema_change)
-                frame = conformed(frame, schema)
             seen = Observation()
             # behind the shuffle: what a stage before it does again, Spark before 4.3 counts again
             rows = self.expectations.kept(self._divided(frame, schema).observe(seen, *counts))
@@ -341,12 +346,13 @@ class TableStep:
         from pyspark.sql import functions as f
 
         before = self.quarantine.state()
-        columns: Schema = (*schema, REASON) if not self._one.keys else (*stored(self.table_name, frame)[1], REASON)
+        aside = self.expectations.aside(frame)
+        columns: Schema = (*schema, REASON) if not self._one.keys else stored(self.table_name, aside)[1]
         columns = evolved(self.table_name, before.schema, columns, "append_new_columns") if not whole else columns
         rows = None
         removed: list[str] = []
         if self.expectations.put_aside(checked):
-            rows = conformed(self.expectations.aside(frame), columns)
+            rows = conformed(aside, columns)
         if where is not None and before.parts:
             old, removed = outside(spark, self.quarantine.path, before, where, columns)
             rows = old if rows is None else rows.unionByName(old)
