@@ -183,9 +183,12 @@ class Located:
         except ModuleNotFoundError as error:
             # Only if the module itself is missing, not one that it imports.
             if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+                parent, _, last = name.rpartition(".")
+                hint = "a file is named with its ending, as in words.py"
+                if callable(getattr(sys.modules.get(parent), last, None)):
+                    hint = f"{last} is a function of {parent}: write {parent}:{last}"
                 raise LocateError(
-                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path); a file is "
-                    "named with its ending, as in words.py"
+                    f"there is no module {error.name!r} (looked in {self.folder} and on the Python path); {hint}"
                 ) from None
             raise
 
@@ -225,15 +228,13 @@ class Located:
         if self.path is None or not isinstance(error, ImportError):
             return ""
         folders = list(Path(self.path).parents)
-        missing = str(error.name).partition(".")[0]
-        beside = False
+        missing, beside = str(error.name).partition(".")[0], 0
         if "no known parent package" in str(error):
             depth = next((i for i, folder in enumerate(folders) if not (folder / "__init__.py").exists()), 0) or 1
         else:
             depth = next((i for i, folder in enumerate(folders, 1) if folder.name == error.name), 0)
             if not depth:
-                depth = next((i for i, folder in enumerate(folders) if i and _holds(folder, missing)), 0)
-                beside = True
+                depth = beside = next((i for i, folder in enumerate(folders) if i and _holds(folder, missing)), 0)
         if not depth or depth >= len(folders):
             return ""
         module = ".".join([*reversed([folder.name for folder in folders[:depth]]), Path(self.path).stem])

@@ -170,6 +170,12 @@ def test_a_module_that_is_not_there_is_refused(file, tmp_path):
         locate("esault_test_nope.numbers").build()
 
 
+def test_a_function_that_is_named_as_a_module_is_told_how(file):
+    file(GOOD, "esault_test_package/flow.py")
+    with refused("topology is a function of esault_test_package.flow: write esault_test_package.flow:topology"):
+        locate("esault_test_package.flow.topology").build()
+
+
 def test_a_module_that_fails_to_import_another_says_which(file):
     file("import esault_test_nope", "esault_test_importer.py")
     said = "esault_test_importer cannot be imported: ModuleNotFoundError: No module named 'esault_test_nope'"
