@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from esault.testing.local_runtime import LocalRuntime
 from esault.testing.manual_clock import ManualClock
+from esault.testing.sent import Sent
 
-__all__ = ["LocalRuntime", "ManualClock"]
+__all__ = ["LocalRuntime", "ManualClock", "Sent"]

@@ -10,11 +10,12 @@ from typing import Any
 
 from esault.background import BackgroundLoop
 from esault.control.run.driver import Driver
-from esault.errors import EsaultError, TopologyError
+from esault.errors import EsaultError, TopologyError, UsageError
 from esault.flow.operators.user_error import UserError, is_transient, pack_cause
 from esault.flow.send.recommit import go_back, recommit
 from esault.flow.send.sink_call import call_sink, waited
 from esault.testing.memory_connectors import collecting, given
+from esault.testing.sent import Sent
 from esault.topology.plan import Plan, SinkPlan, UnitPlan
 from esault.topology.sink import RunInfo
 from esault.topology.spout import Spout
@@ -46,6 +47,22 @@ class LocalPlans:
             if name not in plan.units or plan.units[name].kind != "spout":
                 known = ", ".join(unit.name for unit in plan.units.values() if unit.kind == "spout")
                 raise TopologyError(f"spouts={{{name!r}: ...}}: there is no spout of that name; there are: {known}")
+
+    def sent(self, name: str) -> Sent:
+        """Return the spout of this name whose tuples a test sends. Raises UsageError for any other."""
+        spout = self._given.get(name)
+        if not isinstance(spout, Sent):
+            raise UsageError(
+                f"send({name!r}, ...): the tuples of this spout come by themselves; write LocalRuntime(..., spouts={{{name!r}: Sent()}}), "
+                "from esault.testing"
+            )
+        return spout
+
+    def end_sent(self) -> None:
+        """End all spouts whose tuples a test sends."""
+        for spout in self._given.values():
+            if isinstance(spout, Sent):
+                spout.end()
 
     def of_driver(self) -> Plan:
         """Return the whole plan; a given spout can seek, whatever the one can that it stands for."""

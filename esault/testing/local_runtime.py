@@ -223,11 +223,17 @@ class LocalRuntime:
             self.clock.advance_to(max(at, self._now() + 1e-6))
 
     def run_until_drained(self, most_seconds: float = 3600.0) -> None:
-        """Run until the spouts have ended and all is processed. Raises TopologyFailed, also when time is up."""
+        """Run until the spouts have ended and all is processed; those that are `Sent` end now. Raises TopologyFailed, also when time is up."""
+        self._plans.end_sent()
         until = self._now() + most_seconds
         self._run_while(lambda: self._now() <= until)
         if self.driver.phase != "ended":
             raise TopologyFailed(f"{self.plan.name}: not drained after {most_seconds} s", self.report())
+
+    def send(self, spout: str, *tuples: tuple[Any, Any], seconds: float = 1.0) -> None:
+        """Have a spout that is `Sent` read these (key, value), and run for so long. Raises UsageError, TopologyFailed."""
+        self._plans.sent(spout).add(tuples)
+        self.run_for(seconds)
 
     def run_for(self, seconds: float) -> None:
         """Run for so long, or until the end. Raises TopologyFailed."""
