@@ -32,7 +32,17 @@ from esault.spark.derived import DerivedTable
 from esault.spark.failure import failures, said
 from esault.spark.reading import Reading, read_next, read_of
 from esault.spark.repeats import each_once
-from esault.spark.rows import DATE, QUARANTINE, REASON, aside, check_folders, folders_of, parts_with_places, reason
+from esault.spark.rows import (
+    DATE,
+    QUARANTINE,
+    REASON,
+    aside,
+    check_columns,
+    check_folders,
+    folders_of,
+    parts_with_places,
+    reason,
+)
 from esault.spark.staging import writing
 from esault.spark.table import newest_rows, quoted, read_table
 
@@ -275,6 +285,7 @@ class Clean:
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
+        check_columns(self.name, reading.schema)
         rows = self._read(spark, reading, good)
         if reading.primary_key:
             rows = newest_rows(rows, reading.primary_key).where("NOT _deleted")

@@ -24,6 +24,7 @@ __all__ = [
     "REASON",
     "ROW",
     "aside",
+    "check_columns",
     "check_folders",
     "folders_of",
     "once",
@@ -50,6 +51,16 @@ PART, ROW = "__part", "__row"
 
 #: different values of a user's column that may be folders
 _MOST_FOLDERS = 1000
+
+
+def check_columns(table: str, schema: Schema) -> None:
+    """Raise UsageError for a column that is called as one that is added on the way."""
+    taken = [column.name for column in schema if column.name.startswith("__") or column.name.lower() == "_metadata"]
+    if taken:
+        raise UsageError(
+            f"table {table} has a column {taken[0]!r}: two underscores in front, and _metadata, are names of those that Spark and eSault "
+            "add while a table is cleaned. Have its topology land the column under another name"
+        )
 
 
 def parts_with_places(
