@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,6 +19,9 @@ from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
 __all__ = ["KafkaSink"]
+
+#: seconds for which the end of a process waits until a broker has aborted what is open
+_GIVE_UP_WITHIN = 1.0
 
 
 class KafkaSink(Sink):
@@ -183,7 +187,10 @@ class KafkaSink(Sink):
         self._coordinator.close()
 
     def close(self) -> None:
-        """Let go of the producer; what was not prepared comes again."""
+        """Let go of the producer; what was not prepared comes again, and is aborted: readers would wait for its end."""
+        if self._exactly and self._sender is not None:
+            with contextlib.suppress(Exception):  # the broker aborts it once its time is over
+                self._sender.submit(self._give_up).result(_GIVE_UP_WITHIN)
         for thread in (self._sender, self._ender):
             if thread is not None:
                 thread.end()
@@ -229,6 +236,11 @@ class KafkaSink(Sink):
     def _begun(self) -> Transaction:
         of = ("KafkaSink", self._config, SinkError, self.context.logger.warning)
         return Transaction(*of, f"{self._prefix}{uuid.uuid4().hex}", self._timeout)
+
+    def _give_up(self) -> None:
+        outbox, self._outbox = self._outbox, None
+        if isinstance(outbox, Transaction):
+            outbox.abort(_GIVE_UP_WITHIN)
 
     def _messages(self, keys: Sequence[Any], values: Sequence[Any]) -> dict[str, list[dict[str, Any]]]:
         if isinstance(self.topic, str):

@@ -86,6 +86,11 @@ class Transaction:
         """As `Outbox.flush`."""
         self._outbox.flush()
 
+    def abort(self, seconds: float) -> None:
+        """Have the broker forget all messages of it, within so many seconds. Raises KafkaException where it does not answer."""
+        self._outbox.producer.purge()
+        self._outbox.producer.abort_transaction(seconds)
+
     def describe(self, coordinator: Coordinator) -> Prepared:
         """Return the handle, once all has been flushed; at least one message has been put. Nothing may be put after it."""
         return coordinator.describe(self._id)

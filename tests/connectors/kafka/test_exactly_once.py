@@ -119,6 +119,23 @@ class TestTransactions:
         committed(other, 1, handle)
         assert seen(broker, topic) == [2]
 
+    def test_what_was_not_prepared_is_aborted_when_a_sink_closes(self, broker):
+        topic = broker.topic()
+        stopped, other = sink_of(broker, topic), sink_of(broker, topic, lineage="folder-2")
+        write(stopped, 1, 2)
+        stopped.close()
+        write(other, 3)
+        committed(other, 1, prepared(other, 1))
+        assert seen(broker, topic) == [3]  # readers would wait for the first transaction until its time is over
+
+    def test_a_broker_that_is_away_does_not_keep_a_sink_from_closing(self):
+        (sink,) = [KafkaSink("numbers", "127.0.0.1:1", guarantee="exactly-once")]
+        sink.open(Context("out", run="run-1", lineage="folder-1"))
+        given = sink.write([Row("k", 1, 0.0)])
+        began = time.monotonic()
+        sink.close()
+        assert time.monotonic() - began < 30 and not given.done()
+
     def test_a_producer_that_is_shut_out_is_a_failure_that_passes(self, broker):
         topic = broker.topic(2)
         sink = sink_of(broker, topic)
