@@ -269,6 +269,9 @@ class Auto:
         assert service is not None
         state.late.observe(unit.samples, view.now)
         most = self._most(unit, flow)
+        state.keys = state.few_keys.count(unit)
+        if state.keys is not None:
+            most = max(n, min(most, state.keys))
         # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
         ready = min(state.ready, AHEAD - self.catch_up)
         by = ready + self.catch_up
@@ -358,6 +361,10 @@ class Auto:
         n = unit.width
         if state.gains_nothing:
             return NoChange(f"{load}; {state.gains_nothing}", "no gain", unit=unit.name)
+        if over and state.keys is not None and n >= state.keys:
+            keys = "one key" if state.keys == 1 else f"{state.keys} keys"
+            text = f"{load}; all of its tuples have {keys}, and a key is in one sub-unit: more would have nothing to do"
+            return NoChange(text, "keys", unit=unit.name)
         if over:
             return self._bounded(unit, flow, f"{load}, and {n} are there")
         if state.skew.waits:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from esault.elasticity.estimators.budget_division import Share
 from esault.elasticity.estimators.cores import need
+from esault.elasticity.estimators.few_keys import FewKeys
 from esault.elasticity.estimators.growth_gain import GrowthGain
 from esault.elasticity.estimators.idle_times import IdleTimes
 from esault.elasticity.estimators.late_probes import LateProbes
@@ -42,6 +43,9 @@ class AutoUnit:
     cost: ServiceEstimate = field(default_factory=ServiceEstimate)
     unanswered: Unanswered = field(default_factory=Unanswered)
     gain: GrowthGain = field(default_factory=GrowthGain)
+    few_keys: FewKeys = field(default_factory=FewKeys)
+    #: how many keys its tuples have, as of the last look; None where these are many, or it is unknown
+    keys: int | None = None
     #: why it does not grow although it is full, as of the last look
     gains_nothing: str = ""
     #: tuples that come for one that its senders emit

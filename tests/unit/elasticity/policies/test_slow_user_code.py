@@ -57,6 +57,19 @@ def test_a_unit_grows_to_what_its_work_takes(policy, service):
     assert run.lag < 1e-6
 
 
+@pytest.mark.parametrize("keys", [1, 3])
+def test_it_does_not_grow_beyond_the_keys_that_there_are(keys):
+    model = Model(
+        [
+            Source("in", lambda t: 60.0, max_pending=2000.0),
+            Operator("work", ("in",), 0.1, keys=[1.0] * keys, most=24),
+        ],
+        slots=24,
+    )
+    run = simulate(model, "auto", seconds=40)
+    assert max(n for _, n in run.operators["work"].trace) == keys
+
+
 @pytest.mark.slow
 def test_a_splitters_words_count_although_its_lines_are_few():
     model = Model(
