@@ -38,7 +38,7 @@ GROUPS = {
 #: single modules and values that any room may import: no arrows, for they would be half of the picture
 SHARED = {
     *("answer_watch", "background", "counters", "event_loop", "histogram", "late_names", "payload", "registry"),
-    *("tls_refused", "value_class"),
+    *("state_home", "tls_refused", "value_class"),
 }
 
 #: they load public names of connectors when they are asked for

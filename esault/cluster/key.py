@@ -18,8 +18,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from esault.cluster.state_home import make_state_home
 from esault.errors import UsageError
+from esault.state_home import make_state_home
 
 __all__ = ["CLUSTER", "ROLES", "ClusterKey", "Peer", "loopback_key", "make_key", "make_role_key", "retire", "succeed"]
 

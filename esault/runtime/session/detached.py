@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from esault.cluster.state_home import make_state_home, state_home
 from esault.errors import UsageError
 from esault.runtime.process.owner import Owner
+from esault.state_home import make_state_home, state_home
 
 __all__ = ["KEEP", "LOG", "OUTPUT", "DetachedRun", "any_begins", "begin", "detached_runs", "folder_of_this_run"]
 
