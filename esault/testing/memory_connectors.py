@@ -11,37 +11,22 @@ from typing import Any
 
 from esault.payload.undone import Undone
 from esault.state.dead_letter_file import DeadLetterFile
+from esault.testing.sent import Sent
 from esault.topology.plan import Outlet, SinkPlan, UnitPlan
 from esault.topology.sink import Sink
-from esault.topology.spout import EndOfStream, Spout
+from esault.topology.spout import Spout
 
-__all__ = ["CollectingSink", "DeadLetterList", "GivenRows", "LocalDeadLetters", "collecting", "given"]
-
-
-class GivenRows(Spout[Any, Any]):
-    """The tuples that a test gives in place of a spout."""
-
-    def __init__(self, rows: Iterable[tuple[Any, Any]]) -> None:
-        self._rows = list(rows)
-        self._next = 0
-
-    def read(self, limit: int) -> Sequence[tuple[Any, Any]]:
-        if self._next >= len(self._rows):
-            raise EndOfStream
-        rows = self._rows[self._next : self._next + limit]
-        self._next += len(rows)
-        return rows
-
-    def position(self) -> int:
-        return self._next
-
-    def seek(self, position: int) -> None:
-        self._next = position
+__all__ = ["CollectingSink", "DeadLetterList", "LocalDeadLetters", "collecting", "given"]
 
 
 def given(rows: Iterable[tuple[Any, Any]] | Spout[Any, Any]) -> Spout[Any, Any]:
     """Return a spout of these tuples; of a spout, such as a table, one of its own."""
-    return copy.deepcopy(rows) if isinstance(rows, Spout) else GivenRows(rows)
+    if isinstance(rows, Spout):
+        return copy.deepcopy(rows)
+    made = Sent()
+    made.add(rows)
+    made.end()
+    return made
 
 
 _HANDLES = itertools.count(1)

@@ -268,10 +268,8 @@ class Auto:
         n, service, plan = unit.width, state.cost.service, unit.plan
         assert service is not None
         state.late.observe(unit.samples, view.now)
-        most = self._most(unit, flow)
         state.keys = state.few_keys.count(unit)
-        if state.keys is not None:
-            most = max(n, min(most, state.keys))
+        most = max(n, min(self._most(unit, flow), state.most_useful))
         # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
         ready = min(state.ready, AHEAD - self.catch_up)
         by = ready + self.catch_up
@@ -380,7 +378,7 @@ class Auto:
         service = state.cost.service
         assert service is not None
         fit = enough(rate, service, flow.busy, state.quick, flow.burst)
-        return max(fit, math.ceil((rate + chance) * service / ROOM))
+        return min(max(fit, math.ceil((rate + chance) * service / ROOM)), state.most_useful)
 
     def _late(self, unit: UnitView, state: AutoUnit, now: float) -> bool:
         """Return whether tuples wait for long although the last change has had its time: then the figures are too good."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 
 from esault.elasticity.estimators.budget_division import Share
@@ -63,6 +64,11 @@ class AutoUnit:
     _sent: float = 0.0
     _came: float = 0.0
     _length: float = 0.0
+
+    @property
+    def most_useful(self) -> int:
+        """Sub-units beyond which none has anything to do: a key is in one of them."""
+        return sys.maxsize if self.keys is None else self.keys
 
     @property
     def latency(self) -> float:

@@ -21,7 +21,7 @@ __all__ = ["REASON", "Checked", "ExpectationFailed", "Expectations"]
 #: the quarantine's column that says which expectations a row does not fulfil
 REASON = Column("_reason", "string", True)
 #: with the number of an expectation: the column that says whether it does not hold for a row
-_FAILED = "__failed"
+_FAILED = "__esault_failed"
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ def next_update(
             log = table_log(folders[name])
             reading = read_next(name, log, done, rules, None if stop is None else stop.version, full or why is not None)
             state = log.at(None if stop is None else stop.version)
-            if reading is not None and not _there(folders[name], reading.parts, log.at()):
+            newest = state if stop is None else log.at()
+            if reading is not None and not _there(folders[name], reading.parts, newest):
                 if stop is not None:
                     raise SinkError(
                         f"parts that {name} had are gone, since they were put together with others: `esault analyze --full` "

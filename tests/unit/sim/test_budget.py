@@ -62,3 +62,19 @@ def test_that_it_is_spent_and_what_would_do_is_said():
 def test_one_that_is_large_enough_changes_nothing():
     with_it, without = (simulate(chain(), "auto", seconds=20, budget=budget) for budget in (40, None))
     assert [(d.at, d.what) for d in with_it.decisions] == [(d.at, d.what) for d in without.decisions]
+
+
+def test_a_unit_with_one_key_takes_no_part_that_others_need():
+    model = Model(
+        [
+            Source("one", lambda t: 60.0, max_pending=2000.0),
+            Operator("late", ("one",), 0.1, keys=[1.0], most=24),
+            Source("many", lambda t: 40.0),
+            Operator("quick", ("many",), 0.1, keys=[1.0] * 500, most=24),
+        ],
+        slots=24,
+    )
+    run = simulate(model, "auto", seconds=40, budget=8)
+    widths = {name: [n for _, n in run.operators[name].trace] for name in ("late", "quick")}
+    assert max(widths["late"]) == 1
+    assert widths["quick"][-1] >= 5
