@@ -192,12 +192,11 @@ class PaneOperator(WindowOperator):
         windows[index] = self.new(windows.key, bounds)
         told = windows.told[index] = _Told()
         told.ended = bounds.end <= level
-        self.timers.add(bounds.end + self._allowed if told.ended else bounds.end, canonical(windows.key))
+        self.timers.add(self.due_of(windows, index), canonical(windows.key))
 
     def _leave(self, windows: Any, index: int) -> None:
-        windows.told.pop(index, None)
         super()._leave(windows, index)
-        self.timers.remove(self.bounds[index].end + self._allowed, canonical(windows.key))
+        windows.told.pop(index, None)
 
     # panes -------------------------------------------------------------------------------------
 
@@ -256,6 +255,10 @@ class PaneOperator(WindowOperator):
         return self._outside_process(call, key, hook, value) if own else self._attempt(call, key, value, hook)
 
     # ends --------------------------------------------------------------------------------------
+
+    def due_of(self, windows: Any, index: int) -> float:
+        end: float = self.bounds[index].end
+        return end + self._allowed if windows.told[index].ended else end
 
     def due_of_state(self, state: Any) -> Sequence[float]:
         ends = [(self.bounds[index].end, bool(told) and told[0][2]) for index, _, *told in state]

@@ -101,6 +101,11 @@ class WindowOperator(Operator):
     def row_added(self) -> None:
         """A row was given to `add_row` under the policy, as often as that says, whatever became of it."""
 
+    def due_of(self, windows: Any, index: int) -> float:
+        """Return the time at which something of a window is due next."""
+        end: float = self.bounds[index].end
+        return end
+
     def due_of_state(self, state: Any) -> Sequence[float]:
         """Return the times at which something of a key with this state is due."""
         return ()
@@ -140,7 +145,9 @@ class WindowOperator(Operator):
         """Take a window away that has had no row, if it was opened."""
         element = windows.pop(index, None)
         if element is not None:
-            self.timers.remove(self.bounds[index].end, canonical(windows.key))
+            due = self.due_of(windows, index)
+            if all(self.due_of(windows, other) != due for other in windows):
+                self.timers.remove(due, canonical(windows.key))
             self._close(element)
 
     # objects -----------------------------------------------------------------------------------

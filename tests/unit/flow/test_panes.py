@@ -11,7 +11,7 @@ from esault.aggregates import count, sum
 from esault.errors import TopologyError, TopologyFailed
 from esault.sinks import Collect
 from esault.sources import Items
-from esault.testing import LocalRuntime, ManualClock
+from esault.testing import LocalRuntime, ManualClock, Sent
 from esault.windows import CalendarWindow, CountWindow, Pane, SessionWindow, SlidingWindow, TumblingWindow
 
 
@@ -113,6 +113,20 @@ def test_a_tuple_that_fails_is_in_no_pane(window, ordered, policy, tmp_path):
     assert Counter(each[3] for each in whole)[(1, 2, 3)] == len(list(window.indices(1)))
     # In order, a tuple is tried when its pane comes, and its key has a window until then.
     assert len(whole) == len(list(window.indices(1))) * (2 if ordered else 1)
+
+
+@pytest.mark.parametrize("lateness", [30, 0])
+def test_a_window_that_a_failing_tuple_opens_takes_no_end_of_another_along(lateness):
+    """The end of its lateness is the other's end."""
+    local = LocalRuntime(
+        topology([], on_error=skip(), updates="accumulate", allowed_lateness=10, lateness=lateness),
+        spouts={"rows": Sent()},
+    )
+    local.send("rows", ("a", 12))
+    local.send("rows", ("a", "bad"))
+    local.run_until_drained()
+    assert [row.value for row in local.landed("out")] == [("on_time", 0, False, (12,))]
+    assert local.report().units["w"].errors == 1
 
 
 def test_a_result_that_fails_takes_nothing_back():

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import pytest
 
 import esault.windows
-from esault import Bolt, Topology, TopologyError
+from esault import Bolt, Topology, TopologyError, skip
 from esault.sources import Items
 from esault.testing import LocalRuntime
 from esault.topology.window import WindowKind
@@ -76,6 +76,32 @@ def test_months_are_windows():
 
 def test_one_that_derives_from_the_engines_is_asked_for_its_bounds():
     assert counts(Shifted(10), [1, 10.5, 11, 12]) == [((1, 11), 2), ((11, 21), 2)]
+
+
+class RestOfDay(TimeWindow):
+    """From each hour on until midnight."""
+
+    def indices(self, time):
+        hour = int(time // 3600)
+        return range(hour - hour % 24, hour + 1)
+
+    def window(self, index):
+        return Window(index * 3600, (index // 24 + 1) * 86400)
+
+
+def test_one_whose_windows_end_together_keeps_those_of_which_a_tuple_failed_in_another():
+    class Refuses(Count):
+        def process(self, key, value):
+            if self.window.start == 7200:
+                raise ValueError(value)
+            super().process(key, value)
+
+    t = Topology("t")
+    rows = t.spout("in", Items([("k", 3600), ("k", 7200)]))
+    rows.window("counted", Refuses, RestOfDay(), time=float, on_error=skip())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert local.emitted("counted") == [("k", ((start, 86400), 1)) for start in (0, 3600)]
 
 
 def test_what_says_nothing_of_its_windows_is_refused():
