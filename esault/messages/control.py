@@ -22,6 +22,7 @@ __all__ = [
     "AckRoutingSet",
     "Add",
     "Added",
+    "BeginReading",
     "Broken",
     "Build",
     "Built",
@@ -180,6 +181,11 @@ class Drain:
 
     #: rows that the sub-unit whose place you took had read, if it could be known: what of them was not durable must be read again
     read: int = 0
+
+
+@value_class(frozen=True)
+class BeginReading:
+    """To a spout that others stand before: they have ended, and all that they gave is processed."""
 
 
 @value_class(frozen=True)

@@ -69,6 +69,7 @@ class LocalPlans:
         units = {name: unit if self._real else self._collecting(unit) for name, unit in self._plan.units.items()}
         for name, rows in self._given.items():
             units[name] = replace(units[name], spout=given(rows))
+        units = {name: self._in_order(unit) for name, unit in units.items()}
         return replace(self._plan, units=units)
 
     def of_sub_unit(self, name: str) -> UnitPlan:
@@ -80,8 +81,12 @@ class LocalPlans:
         if unit.kind == "spout":
             # Each sub-unit has an object of its own, as it has where each is a process.
             spout = given(self._given[name]) if name in self._given else copy.deepcopy(unit.spout)
-            unit = replace(unit, spout=spout)
+            unit = self._in_order(replace(unit, spout=spout))
         return self._collecting(unit)
+
+    def _in_order(self, unit: UnitPlan) -> UnitPlan:
+        """Have a spout wait for none whose tuples a test sends: the test says what comes first."""
+        return replace(unit, after=tuple(n for n in unit.after if not isinstance(self._given.get(n), Sent)))
 
     def _collecting(self, unit: UnitPlan) -> UnitPlan:
         return collecting(unit, self._landed, self._prepared)

@@ -86,11 +86,13 @@ class Topology:
         lateness: float | None = None,
         idle: float | Idle | None = None,
         ahead: float | None = None,
+        after: Stream[Any, Any] | Sequence[Stream[Any, Any]] = (),
     ) -> Stream[K, V]:
         """Read tuples from `spout`, an object; the stream of them.
 
         More than one sub-unit takes a class that says `parallel = True`. With `time` event time starts here, and each sub-unit has
-        a watermark of its own; `lateness`, `idle` and `ahead` as in `Stream.timed`. The rest as in `Stream.bolt`.
+        a watermark of its own; `lateness`, `idle` and `ahead` as in `Stream.timed`. `after`: streams that are to be there first, such as a
+        table to join with: nothing is read before their spouts have ended and all that they gave is processed. The rest as in `Stream.bolt`.
         """
         where = f"unit {name!r}"
         if time is not None:
@@ -99,7 +101,8 @@ class Topology:
             raise TopologyError(
                 f"{where}: lateness, idle and ahead go with time=; write time=lambda value: value['at']"
             )
-        unit = self._draft.add_spout(name, spout, UnitOptions.of_call(locals()))
+        before = [outlet for stream in self._awaited(where, after) for outlet in stream._outlets()]
+        unit = self._draft.add_spout(name, spout, UnitOptions.of_call(locals()), before)
         if time is None:
             return Stream.of_unit(self._draft, unit)
         return Stream(self._draft, self._draft.add_timed(unit.streams[""], time, lateness, idle, ahead, where), {})
@@ -226,6 +229,17 @@ class Topology:
             if stream not in streams:
                 raise TopologyError(f"unit {name!r}: time names {stream!r}, which is not among inputs; name those")
         return [time.get(stream) for stream in streams for _ in stream._inputs(None)]
+
+    def _awaited(self, where: str, after: Any) -> Sequence[Stream[Any, Any]]:
+        """Return the streams that a spout waits for. Raises TopologyError."""
+        streams = (after,) if isinstance(after, Stream) else tuple(after) if isinstance(after, (list, tuple)) else None
+        for stream in (after,) if streams is None else streams:
+            if not isinstance(stream, Stream) or stream._draft is not self._draft:
+                raise TopologyError(
+                    f"{where}: after is a stream of topology {self.name!r} that is there before, or a list of them, not {stream!r} "
+                    f"({type(stream).__name__}); write customers = t.spout('customers', ...), and then after=customers"
+                )
+        return streams or ()
 
     def _outlets(self, name: str, inputs: Mapping[Stream[Any, Any], Grouping]) -> list[tuple[OutletDraft, Grouping]]:
         where, remedy = f"unit {name!r}", "write inputs={stream: by_key(), other: by_key()}"

@@ -115,8 +115,8 @@ class Draft:
         # Spouts and sinks, which cannot serve two places: the object's id -> its place, and the object, kept alive.
         self._objects: dict[int, tuple[str, object]] = {}
 
-    def add_spout(self, name: str, spout: Any, options: UnitOptions) -> UnitDraft:
-        """A unit that reads `spout`."""
+    def add_spout(self, name: str, spout: Any, options: UnitOptions, after: Sequence[OutletDraft] = ()) -> UnitDraft:
+        """A unit that reads `spout`, once the spouts above `after` have ended."""
         self._check_new_unit(name)
         spout = examine_spout(spout, name)
         parallelism = options.checked(name).width
@@ -130,7 +130,15 @@ class Draft:
             )
         self._check_unused(spout, f"unit {name!r}")
         self._objects[id(spout)] = (f"unit {name!r}", spout)
-        return self._add(UnitPlan(name, "spout", spout=spout), parallelism, ())
+        awaited = tuple(dict.fromkeys(spout for outlet in after for spout in self._spouts_above(outlet.unit)))
+        return self._add(UnitPlan(name, "spout", spout=spout, after=awaited), parallelism, ())
+
+    def _spouts_above(self, name: str) -> Iterator[str]:
+        settings = self.units[name].settings
+        if settings.kind == "spout":
+            yield name
+        for above in dict.fromkeys(each.source for each in settings.inputs):
+            yield from self._spouts_above(above)
 
     def add_bolt(
         self,

@@ -93,6 +93,8 @@ def _about(unit: UnitPlan) -> str:
     least, most = unit.min_parallelism, unit.max_parallelism
     bounds = "" if most == 1 else f" ({least} or more)" if most is None else f" ({least} to {most})"
     words = [f"{unit.kind} {_class_name(unit)}", f"parallelism {unit.parallelism}{bounds}"]
+    if unit.after:
+        words.append(f"after {', '.join(unit.after)}")
     if unit.kind == "bolt":
         words.append("one object per sub-unit, state by key" if _keyed_batch(unit) else _OBJECTS[unit.objects])
     if unit.window is not None and not isinstance(unit.window.kind, Unwindowed):

@@ -254,3 +254,12 @@ def overloaded() -> Topology:
     slow = rows.bolt("worker", Slow, grouping=by_key(), parallelism=2, buffer=50, overflow="drop")
     slow.bolt("echo", Echo, grouping=by_key()).sink("out", Collect())
     return t
+
+
+def in_order() -> Topology:
+    """Rows beside the table of their keys, which is larger than they are and there first."""
+    t = Topology("scenario")
+    table = t.spout("table", Items([(f"k{i % 7}", f"is {i}") for i in range(7000)]))
+    rows = t.spout("rows", Items(ROWS), after=table)
+    rows.join_table("joined", table, parallelism=2).sink("out", Collect())
+    return t

@@ -35,6 +35,7 @@ SCENARIOS = [
     "three_deep",
     "bounded_with_room",
     "windowed",
+    "in_order",
 ]
 
 

@@ -33,6 +33,7 @@ from esault.control.run.reader_scaling import ReaderScaling
 from esault.control.run.restarts import Restarts
 from esault.control.run.run_checkpoints import RunCheckpoints
 from esault.control.run.slow_sinks import SlowSinks
+from esault.control.run.spout_order import SpoutOrder
 from esault.control.run.unchaining import Unchaining
 from esault.control.run.unforked import Unforked
 from esault.control.run.unresponsive import Unresponsive
@@ -148,6 +149,7 @@ class Driver:
         self._deadline: float | None = None
         self.unresponsive = Unresponsive(self)
         self.slow_sinks = SlowSinks(self)
+        self.spout_order = SpoutOrder(self)
         self.started_at, self.deaths = 0.0, 0
         self.running_since: float | None = None
         self.ended_at: float | None = None
@@ -353,6 +355,8 @@ class Driver:
             self.phase = "beginning"
             return True
         if self.phase == "running" and (self.unchaining.step(now) or self.reader_scaling.step(now)):
+            return True
+        if self.phase == "running" and self.spout_order.step():
             return True
         if self.phase == "running" and all(u.finishing and all(r.finished for r in u.subs.values()) for u in units):
             if self._exactly and not self.run_checkpoints.final_completed:

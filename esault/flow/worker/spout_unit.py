@@ -13,7 +13,7 @@ from esault.flow.worker.read_pace import ReadPace
 from esault.flow.worker.spout_reader import SpoutReader
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.checkpoint import Checkpoint, Completed
-from esault.messages.control import Build, Drain, ReleaseSlices
+from esault.messages.control import BeginReading, Build, Drain, ReleaseSlices
 from esault.messages.status import MicroBatch, Status
 from esault.payload.column import is_array
 from esault.topology.plan import UnitPlan
@@ -32,7 +32,7 @@ class SpoutSubUnit(SubUnit):
         self, build: Build, plan: UnitPlan, environment: Environment, splits: type[SourceSplits] | None
     ) -> None:
         super().__init__(build, plan, environment)
-        self.handlers |= {Drain: [self._on_drain], ReleaseSlices: [self._on_release]}
+        self.handlers |= {Drain: [self._on_drain], ReleaseSlices: [self._on_release], BeginReading: [self._on_begin]}
         self.reading = SpoutReader(plan, self.context, self.emitter, self.outputs.splits)
         #: what rows are named by: a source that can seek gives a successor the same rows, so they keep their names
         self.source: int | str = build.source if self.reading.seekable and build.source else build.incarnation
@@ -42,8 +42,8 @@ class SpoutSubUnit(SubUnit):
         self._emptying = False
         self._windows = self.reading.windows
         self._micro_batch: MicroBatch | None = None
-        #: the source has given all that it has
-        self.exhausted = False
+        #: others are read first; the source has given all that it has
+        self.waits, self.exhausted = bool(plan.after), False
         #: the run ends with a checkpoint that is on: nothing more is read
         self.halted = False
         #: its slices have been released
@@ -87,7 +87,7 @@ class SpoutSubUnit(SubUnit):
             if self.lifecycle.phase is Phase.RUNNING and not roots.open_count:
                 self.ending.input_ended()
             return False
-        if now < self.pace.at:
+        if self.waits or now < self.pace.at:
             return False
         if self.tracked and not roots.credit:
             self._blocked(now)
@@ -160,7 +160,7 @@ class SpoutSubUnit(SubUnit):
     def _collect(self) -> None:
         """Collect windows, also while none of their tuples can be taken; a drain ends them."""
         assert self._windows is not None
-        if not self.lifecycle.phase.works or self.halted or self.lifecycle.phase is Phase.FINISHED:
+        if self.waits or self.halted or not self.lifecycle.phase.works or self.lifecycle.phase is Phase.FINISHED:
             return
         if self.draining and self.reading.rows >= self._drain_at:
             self._windows.drain()
@@ -196,8 +196,11 @@ class SpoutSubUnit(SubUnit):
             self.reading.commit(None if committed is None else committed[0])
         return worked
 
+    def _on_begin(self, message: BeginReading) -> None:
+        self.waits = False
+
     def _on_drain(self, message: Drain) -> None:
-        self.draining = True
+        self.draining, self.waits = True, False
         self._drain_at = message.read if self.reading.seekable else 0
         if not self.exhausted and self.lifecycle.phase.works:
             try:
@@ -245,7 +248,7 @@ class SpoutSubUnit(SubUnit):
 
     def wake_at(self) -> float:
         at = super().wake_at()
-        done = self.halted or self.exhausted or self._drained
+        done = self.halted or self.exhausted or self._drained or self.waits
         if self.splits is not None:
             at = min(at, self.splits.wake_at())
         # Blocked, it is woken when there is room.
@@ -291,7 +294,7 @@ class SpoutSubUnit(SubUnit):
             position=position,
             read=self.reading.rows,
             progress=progress,
-            lag=lag,
+            lag=None if self.waits else lag,
             micro_batch=self._window_now(),
             splits=() if self.splits is None or self.exactly else self.splits.safe(),
         )

@@ -58,6 +58,8 @@ class Reading:
         self._pulses = {u.name: every for u in plan.units.values() if (every := _pulse_every(u)) is not None}
         self._due = dict.fromkeys(self._pulses, 0.0)
         self.parts: list[Part] = []
+        #: name of a spout -> those that are read to their end before
+        self._after = {unit.name: unit.after for unit in plan.units.values() if unit.after}
         self._contexts: list[Context] = []
         for name, states in offset["parts"].items():
             for number, part in enumerate(states):
@@ -245,7 +247,7 @@ class Reading:
             for part in self.parts:
                 # While a batch is processed the next one is read, so that it is whole when its turn comes.
                 room = part.room(self.size.rows, self.size.next_rows)
-                if not part.ended and room > 0:
+                if not part.ended and room > 0 and self._has_its_turn(part):
                     before, piece = part.ended, part.piece(self.size.piece)
                     happened = (
                         part.read(min(READ_ROWS, room, piece), now, piece) > 0 or part.ended != before or happened
@@ -266,6 +268,11 @@ class Reading:
         if end or draining:
             self.over.set()
         return happened
+
+    def _has_its_turn(self, part: Part) -> bool:
+        """Return whether all that stands before this one has been read to its end, and is in a batch that is committed."""
+        before = self._after.get(part.unit, ())
+        return not before or all(p.ended and p.done == p.rows for p in self.parts if p.unit in before)
 
     def _pulses_due(self, now: float) -> dict[str, Any]:
         due = {}

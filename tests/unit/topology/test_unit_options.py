@@ -30,7 +30,7 @@ OWN = {
     Stream.window: {"name", "factory", "window", "time", "grouping", "split_hot_keys"},
     Stream.join: {"name", "other", "window", "within", "time", "kind", "keep"},
     Stream.pattern: {"name", "pattern", "time"},
-    Topology.spout: {"name", "spout", "time"},
+    Topology.spout: {"name", "spout", "time", "after"},
     Topology.bolt: {"name", "factory", "inputs"},
     Topology.join: {"name", "sides", "window", "time", "kind", "keep"},
     Topology.window: {"name", "factory", "window", "inputs", "time"},

@@ -851,6 +851,15 @@ def files(kind: str, folder: str) -> Topology:
     return t
 
 
+def ordered() -> Topology:
+    """A stream that is read when the table that it is joined with is whole, of many tuples for each of its own."""
+    t = Topology("ordered")
+    names = t.spout("names", Items([(f"c{i % 40}", f"name {i}") for i in range(400)]))
+    seen = t.spout("seen", Items([(f"c{i % 40}", i) for i in range(80)]), after=names)
+    seen.join_table("joined", names).sink("joined", Collect())
+    return t
+
+
 class Rounds(Bolt):
     """Goes on by itself: a timer every five seconds."""
 

@@ -99,6 +99,22 @@ def test_windows_hold_what_they_hold_on_the_actor_engine(
     assert closed_before_the_end > 0  # watermarks closed windows behind windows, not the end alone
 
 
+@pytest.mark.parametrize("stops_at", [None, 2, 9])
+def test_a_spout_is_read_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops_at: int | None) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 40)
+    chain = Chain(f"{FLOWS}:ordered", tmp_path / "run")
+    names, seen = chain.reading.parts
+    while not chain.epochs.ended.is_set():
+        assert not seen.rows or (names.ended and names.done == names.rows == 400)
+        if chain.epoch == stops_at:
+            chain.rescale(cores=3)
+        chain.batch(1)
+    got = read_collected(str(chain.folder), "joined")
+    assert sorted((key, *value) for key, value in got) == sorted(
+        (f"c{i % 40}", i, f"name {360 + i % 40}") for i in range(80)
+    )
+
+
 @pytest.mark.parametrize("new_workers", [False, True])
 def test_state_that_was_cleared_is_gone_from_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool

@@ -1,0 +1,175 @@
+"""Spouts that are read after others: tables and rules are whole before the first tuple that needs them."""
+
+from __future__ import annotations
+
+import pytest
+
+from esault import Bolt, EndOfStream, Spout, Topology, broadcast, by_key
+from esault.errors import TopologyError
+from esault.messages.delivery import Delivery
+from esault.messages.settings import Settings
+from esault.sinks import Collect
+from esault.sources import Items
+from esault.testing import LocalRuntime, Sent
+from esault.topology.drawing import draw
+
+CUSTOMERS = [(f"c{i}", f"name {i}") for i in range(40)]
+ORDERS = [(f"c{i % 40}", i) for i in range(200)]
+
+
+class Slow(Spout):
+    """Gives a tuple with every third read."""
+
+    def __init__(self, tuples) -> None:
+        self.tuples = tuples
+        self.given = self.reads = 0
+
+    def read(self, limit):
+        self.reads += 1
+        if self.given == len(self.tuples):
+            raise EndOfStream
+        if self.reads % 3:
+            return []
+        self.given += 1
+        return self.tuples[self.given - 1 : self.given]
+
+    def position(self):
+        return self.given
+
+    def seek(self, position):
+        self.given = position
+
+
+def joined(parallelism: int = 2, in_order: bool = True) -> Topology:
+    """Orders beside the names of customers, who come slowly, and stand behind a step and a bolt of their own."""
+    t = Topology("joined")
+    customers = t.spout("customers", Slow(CUSTOMERS))
+    names = customers.map(str.title).reduce("names", lambda old, new: new, initial="")
+    orders = t.spout("orders", Items(ORDERS), after=names if in_order else ())
+    orders.join_table("enriched", names, parallelism=parallelism).sink("out", Collect())
+    return t
+
+
+WANTED = sorted((key, (i, f"Name {key[1:]}")) for key, i in ORDERS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("delivery", [Delivery.AT_LEAST_ONCE, Delivery.EXACTLY_ONCE])
+def test_a_table_is_whole_before_the_stream_is_read(seed, delivery):
+    local = LocalRuntime(joined(), seed=seed, settings=Settings(delivery=delivery))
+    local.run_until_drained()
+    assert sorted(local.emitted("enriched")) == WANTED
+    assert [text for text in local.driver.notices if "orders" in text] == [
+        "orders is read from now on: customers has ended"
+    ]
+
+
+def test_without_it_the_stream_passes_by():
+    local = LocalRuntime(joined(in_order=False))
+    local.run_until_drained()
+    assert any(name is None for _, (_, name) in local.emitted("enriched"))
+
+
+@pytest.mark.parametrize("delivery", [Delivery.AT_LEAST_ONCE, Delivery.EXACTLY_ONCE])
+@pytest.mark.parametrize("unit", ["customers", "orders", "enriched"])
+@pytest.mark.parametrize("rows", [1, 300])
+def test_the_order_holds_through_deaths(delivery, unit, rows):
+    settings = Settings(delivery=delivery, checkpoint_every=0.05, root_rows=4)
+    local = LocalRuntime(joined(), seed=rows, settings=settings)
+    local.run_until(lambda: len(local.emitted("customers")) + len(local.emitted("orders")) >= min(rows, 200))
+    for incarnation in list(local.driver.units[unit].subs):
+        local.kill(incarnation)
+    local.run_until_drained()
+    found = {(key, value) for key, value in local.emitted("enriched")}
+    assert {order for _, (order, _) in found} == set(range(200))
+    if unit != "enriched" or delivery is Delivery.EXACTLY_ONCE:
+        assert all(name is not None for _, (_, name) in found)
+
+
+class Ranked(Bolt):
+    """Says what came first: each input's tuples, in the order in which they were processed."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def process_stream(self, stream, key, value):
+        self.seen.append(stream)
+        self.emit(key, list(self.seen))
+
+
+def test_several_wait_for_one_another():
+    def topology() -> Topology:
+        t = Topology("three")
+        first = t.spout("first", Items([("k", 1)] * 30))
+        second = t.spout("second", Items([("k", 2)] * 30), after=first)
+        third = t.spout("third", Items([("k", 3)] * 30), after=[first.union(second)])
+        t.bolt("ranked", Ranked, {first: by_key(), second: by_key(), third: by_key()}).sink("out", Collect())
+        return t
+
+    assert topology().plan().unit("third").after == ("first", "second")
+    local = LocalRuntime(topology(), seed=3)
+    local.run_until_drained()
+    _, seen = local.emitted("ranked")[-1]
+    assert seen == ["first"] * 30 + ["second"] * 30 + ["third"] * 30
+
+
+class Checked(Bolt):
+    """Orders by the rules that every sub-unit has."""
+
+    def process(self, key, value):
+        self.emit(key, (value, len(self.broadcast_state)))
+
+    def process_broadcast(self, key, value):
+        self.broadcast_state[key] = value
+
+
+def test_broadcast_rules_are_there_before_the_first_tuple():
+    t = Topology("rules")
+    rules = t.spout("rules", Items([(f"r{i}", i) for i in range(25)]))
+    orders = t.spout("orders", Items(ORDERS), after=rules)
+    t.bolt("checked", Checked, {orders: by_key(), rules: broadcast()}, parallelism=3).sink("out", Collect())
+    local = LocalRuntime(t, seed=1)
+    local.run_until_drained()
+    assert {count for _, (_, count) in local.emitted("checked")} == {25}
+    assert len(local.emitted("checked")) == 200
+
+
+def test_one_that_waits_for_an_endless_one_ends_with_the_run():
+    local = LocalRuntime(joined(), spouts={"customers": Endless()})
+    local.run_for(5.0)
+    local.drain()
+    local.run_until_drained()
+    assert local.emitted("orders") == []
+
+
+class Endless(Spout):
+    """Has nothing, and has no end."""
+
+    def read(self, limit):
+        return []
+
+
+def test_a_test_that_sends_says_itself_what_comes_first():
+    local = LocalRuntime(joined(), spouts={"customers": Sent(), "orders": Sent()})
+    local.send("customers", ("c1", "ada"))
+    local.send("orders", ("c1", 1), ("c2", 2))
+    assert local.emitted("enriched") == [("c1", (1, "Ada")), ("c2", (2, None))]
+    local.run_until_drained()
+
+
+def test_it_is_drawn():
+    assert "orders  spout Items, parallelism 1 (1 or more), after customers" in draw(joined().plan())
+
+
+@pytest.mark.parametrize("after", ["customers", [3], 3, {"customers"}])
+def test_what_is_no_stream_is_refused(after):
+    t = Topology("wrong")
+    t.spout("customers", Items(CUSTOMERS))
+    with pytest.raises(TopologyError, match=r"unit 'orders': after is a stream of topology 'wrong' .*after=customers"):
+        t.spout("orders", Items(ORDERS), after=after)
+
+
+def test_a_stream_of_another_topology_is_refused():
+    other = Topology("other").spout("customers", Items(CUSTOMERS))
+    with pytest.raises(TopologyError, match="after is a stream of topology 'mine'"):
+        Topology("mine").spout("orders", Items(ORDERS), after=other)
