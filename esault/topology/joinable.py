@@ -41,6 +41,9 @@ class Joinable(Generic[K, V]):
     _draft: Draft
     _outlet: OutletDraft
 
+    def _outlets(self) -> list[OutletDraft]:
+        return [self._outlet]
+
     @overload
     def join(
         self,
@@ -191,14 +194,10 @@ class Joinable(Generic[K, V]):
                 With `as_of`, seconds of event time.
         """
         where = f"unit {name!r}"
-        versions = _other(
-            self,
-            where,
-            table,
-            "the table is a stream whose values replace one another, such as what reduce(...) or a spout of changes returns",
-        )
+        remedy = "the table is a stream whose values replace one another, such as what reduce(...) or a spout of changes returns"
+        names = _names(self, where, table, remedy, (TABLE_LEFT, TABLE))
         most = check_missing(where, missing, wait_most)
-        inputs = [(self._outlet, by_key()), (versions, by_key())]
+        inputs = [(outlet, by_key()) for outlet in (*self._outlets(), *table._outlets())]
         if not as_of:
             if any(given is not None for given in (time, lateness, idle, ahead)):
                 raise TopologyError(
@@ -206,7 +205,7 @@ class Joinable(Generic[K, V]):
                 )
             options = UnitOptions.of_call(locals(), streams=(UNMATCHED,))
             factory: Callable[[], Any] = functools.partial(TableJoin, missing, most)
-            return _stream(self, self._draft.add_bolt(name, factory, inputs, options, None, (TABLE_LEFT, TABLE)))
+            return _stream(self, self._draft.add_bolt(name, factory, inputs, options, None, names))
         if missing == "wait" or idle_after is not None:
             said, why = ("idle_after", "keys with as_of are put away when they expire, by expire_after")
             if missing == "wait":
@@ -217,8 +216,9 @@ class Joinable(Generic[K, V]):
             {**locals(), "expire_after": None, "expire_by": "processing"}, streams=(UNMATCHED,)
         )
         UnitOptions(expire_after=expire_after).checked(name)
-        windowed = WindowOptions(Unwindowed(), _pair_of_times(where, time), lateness, idle, ahead)
-        return _stream(self, self._draft.add_bolt(name, factory, inputs, options, windowed, (TABLE_LEFT, TABLE)))
+        times = dict(zip((TABLE_LEFT, TABLE), _pair_of_times(where, time)))
+        windowed = WindowOptions(Unwindowed(), [times[side] for side in names], lateness, idle, ahead)
+        return _stream(self, self._draft.add_bolt(name, factory, inputs, options, windowed, names))
 
     def join_tables(
         self,
@@ -245,11 +245,11 @@ class Joinable(Generic[K, V]):
             expire_after: seconds without a tuple of either side after which a key is forgotten; without it state grows with the keys.
         """
         where = f"unit {name!r}"
-        right = _other(self, where, other, "join a table with another of its topology")
+        names = _names(self, where, other, "join a table with another of its topology", (LEFT, RIGHT))
         options = UnitOptions.of_call(locals())
-        inputs = [(self._outlet, by_key()), (right, by_key())]
+        inputs = [(outlet, by_key()) for outlet in (*self._outlets(), *other._outlets())]
         factory = functools.partial(TablesJoin, check_kind(where, kind))
-        return _stream(self, self._draft.add_bolt(name, factory, inputs, options, None, (LEFT, RIGHT)))
+        return _stream(self, self._draft.add_bolt(name, factory, inputs, options, None, names))
 
 
 def join_in_windows(
@@ -281,10 +281,16 @@ def _stream(of: Joinable[Any, Any], unit: UnitDraft) -> Stream[Any, Any]:
     return Stream.of_unit(of._draft, unit)
 
 
-def _other(of: Joinable[Any, Any], where: str, other: object, remedy: str) -> OutletDraft:
+def _other(of: Joinable[Any, Any], where: str, other: Joinable[Any, Any], remedy: str) -> OutletDraft:
+    _names(of, where, other, remedy, ("", ""))
+    return other._outlet
+
+
+def _names(of: Joinable[Any, Any], where: str, other: Any, remedy: str, sides: tuple[str, str]) -> tuple[str, ...]:
+    """Return what each input is called, one or several for each of the two sides. Raises TopologyError."""
     if not isinstance(other, Joinable) or other._draft is not of._draft:
         raise TopologyError(f"{where}: {other!r} is no stream of topology {of._draft.name!r}; {remedy}")
-    return other._outlet
+    return (sides[0],) * len(of._outlets()) + (sides[1],) * len(other._outlets())
 
 
 def _pair_of_times(where: str, time: Any) -> tuple[Any, Any]:

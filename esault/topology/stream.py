@@ -335,9 +335,6 @@ class Stream(StreamOperators[K, V], Joinable[K, V]):
         """Write the tuples to `sink`, an object, in the process of the unit before it; its name is unique."""
         self._draft.add_sink(self._outlet, name, sink)
 
-    def _outlets(self) -> list[OutletDraft]:
-        return [self._outlet]
-
     def _combined(self, combine: Any) -> Stream[Any, Any]:
         return Stream(self._draft, self._draft.add_combine(self._outlet, combine))
 

@@ -194,3 +194,36 @@ def test_state_is_gone_when_the_watermark_has_passed_it():
 def _is_of(process, unit):
     core = getattr(process, "core", None)
     return core is not None and core.plan.name == unit
+
+
+def united(way: str) -> Topology:
+    """A table and its changes are one table, and orders of two places one stream."""
+    t = Topology("united")
+    first = t.spout("first", Items([("c1", (0, "Ada")), ("c2", (0, "Bob"))]))
+    changes = t.spout("changes", Items([("c2", (5, "Bea")), ("c3", (5, "Cem"))]), after=first)
+    here = t.spout("here", Items([("c1", (7, "tea")), ("c2", (3, "cup"))]), after=changes)
+    there = t.spout("there", Items([("c2", (8, "pot")), ("c3", (9, "tea"))]), after=here)
+    orders, table = here.union(there), first.union(changes)
+    if way == "tables":
+        orders.join_tables("joined", table)
+    elif way == "as of":
+        orders.join_table("joined", table, as_of=True, time=at, lateness=10)
+    else:
+        orders.join_table("joined", table, expire_after=60)
+    return t
+
+
+@pytest.mark.parametrize("way", ["table", "as of", "tables"])
+def test_sides_of_tables_may_be_unions(way):
+    local = LocalRuntime(united(way), parallelism={"joined": 2})
+    local.run_until_drained()
+    held = {("cup", "Bob" if way == "as of" else "Bea"), ("tea", "Ada"), ("pot", "Bea"), ("tea", "Cem")}
+    assert {(order[1], customer[1]) for _, (order, customer) in local.emitted("joined")} == held
+    assert len(local.emitted("joined")) == 4
+
+
+def test_a_union_with_a_stream_of_another_topology_is_no_table():
+    _, a, b = streams()
+    _, c, d = streams()
+    with pytest.raises(TopologyError, match="is no stream of topology 't'; the table is a stream"):
+        a.union(b).join_table("joined", c.union(d))

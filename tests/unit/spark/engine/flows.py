@@ -855,8 +855,9 @@ def ordered() -> Topology:
     """A stream that is read when the table that it is joined with is whole, of many tuples for each of its own."""
     t = Topology("ordered")
     names = t.spout("names", Items([(f"c{i % 40}", f"name {i}") for i in range(400)]))
-    seen = t.spout("seen", Items([(f"c{i % 40}", i) for i in range(80)]), after=names)
-    seen.join_table("joined", names).sink("joined", Collect())
+    changes = t.spout("changes", Items([(f"c{i}", f"changed {i}") for i in range(20)]), after=names)
+    seen = t.spout("seen", Items([(f"c{i % 40}", i) for i in range(80)]), after=[names, changes])
+    seen.join_table("joined", names.union(changes)).sink("joined", Collect())
     return t
 
 

@@ -103,15 +103,16 @@ def test_windows_hold_what_they_hold_on_the_actor_engine(
 def test_a_spout_is_read_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops_at: int | None) -> None:
     monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 40)
     chain = Chain(f"{FLOWS}:ordered", tmp_path / "run")
-    names, seen = chain.reading.parts
+    names, changes, seen = chain.reading.parts
     while not chain.epochs.ended.is_set():
-        assert not seen.rows or (names.ended and names.done == names.rows == 400)
+        assert not changes.rows or (names.ended and names.done == names.rows == 400)
+        assert not seen.rows or (changes.ended and changes.done == changes.rows == 20)
         if chain.epoch == stops_at:
             chain.rescale(cores=3)
         chain.batch(1)
     got = read_collected(str(chain.folder), "joined")
     assert sorted((key, *value) for key, value in got) == sorted(
-        (f"c{i % 40}", i, f"name {360 + i % 40}") for i in range(80)
+        (f"c{i % 40}", i, f"changed {i % 40}" if i % 40 < 20 else f"name {360 + i % 40}") for i in range(80)
     )
 
 
