@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -47,6 +48,12 @@ class LocalPlans:
             if name not in plan.units or plan.units[name].kind != "spout":
                 known = ", ".join(unit.name for unit in plan.units.values() if unit.kind == "spout")
                 raise TopologyError(f"spouts={{{name!r}: ...}}: there is no spout of that name; there are: {known}")
+            rows = self._given[name]
+            for row in () if isinstance(rows, Spout) else rows:
+                if not isinstance(row, (tuple, list)) or len(row) != 2:
+                    raise TopologyError(
+                        f"spouts={{{name!r}: ...}}: {reprlib.repr(row)} is among its tuples; write each as (key, value)"
+                    )
 
     def sent(self, name: str) -> Sent:
         """Return the spout of this name whose tuples a test sends. Raises UsageError for any other."""
@@ -72,15 +79,15 @@ class LocalPlans:
         units = {name: self._in_order(unit) for name, unit in units.items()}
         return replace(self._plan, units=units)
 
-    def of_sub_unit(self, name: str) -> UnitPlan:
-        """Return the plan of a new sub-unit of this unit."""
+    def of_sub_unit(self, name: str, part: int = 0) -> UnitPlan:
+        """Return the plan of a new sub-unit of this unit, the `part`th of those that it begins with."""
         unit = self._plan_of().unit(name)
         if self._real:
             self._made.append(unit)
             return unit
         if unit.kind == "spout":
             # Each sub-unit has an object of its own, as it has where each is a process.
-            spout = given(self._given[name]) if name in self._given else copy.deepcopy(unit.spout)
+            spout = given(self._given[name], part) if name in self._given else copy.deepcopy(unit.spout)
             unit = self._in_order(replace(unit, spout=spout))
         return self._collecting(unit)
 

@@ -71,8 +71,9 @@ class LocalRuntime:
     assert sorted(local.emitted("count")) == [("a", 1), ("a", 2), ("b", 1)]
     ```
 
-    `spouts` gives tuples, or other spouts, in place of spouts, by name; sinks are collected, not written (`landed`). Values that are
-    changed after they were emitted are found. The same `seed` gives the same order of events.
+    `spouts` gives tuples, or other spouts, in place of spouts, by name; where several sub-units read, the first one gives them all, in
+    their order, unless the other spout is `parallel`. Sinks are collected, not written (`landed`). Values that are changed after they were
+    emitted are found. The same `seed` gives the same order of events.
     """
 
     def __init__(
@@ -232,7 +233,15 @@ class LocalRuntime:
 
     def send(self, spout: str, *tuples: tuple[Any, Any], seconds: float = 1.0) -> None:
         """Have a spout that is `Sent` read these (key, value), and run for so long. Raises UsageError, TopologyFailed."""
-        self._plans.sent(spout).add(tuples)
+        sent = self._plans.sent(spout)
+        for each in tuples:
+            if type(each) is not tuple or len(each) != 2:
+                raise UsageError(
+                    f"send({spout!r}, ...): {each!r} is not (key, value); write send({spout!r}, (key, value), (key, value))"
+                )
+        if self.driver.phase == "ended":
+            raise UsageError(f"send({spout!r}, ...): the run has ended, and reads no more")
+        sent.add(tuples)
         self.run_for(seconds)
 
     def run_for(self, seconds: float) -> None:
@@ -273,7 +282,7 @@ class LocalRuntime:
             if not build.unit:
                 self._processes[build.incarnation] = LocalAcker(build, self._wire, self._now)
                 return
-            unit = self._plans.of_sub_unit(build.unit)
+            unit = self._plans.of_sub_unit(build.unit, build.part)
             if message.reused:
                 spout = self._spout_of(message.reused)
                 if spout is None:

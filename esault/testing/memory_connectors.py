@@ -19,12 +19,14 @@ from esault.topology.spout import Spout
 __all__ = ["CollectingSink", "DeadLetterList", "LocalDeadLetters", "collecting", "given"]
 
 
-def given(rows: Iterable[tuple[Any, Any]] | Spout[Any, Any]) -> Spout[Any, Any]:
-    """Return a spout of these tuples; of a spout, such as a table, one of its own."""
+def given(rows: Iterable[tuple[Any, Any]] | Spout[Any, Any], part: int = 0) -> Spout[Any, Any]:
+    """Return a spout of these tuples; of a spout, such as a table, one of its own. What is not divided is all given by part 0."""
     if isinstance(rows, Spout):
-        return copy.deepcopy(rows)
+        if not part or rows.parallel:
+            return copy.deepcopy(rows)
+        rows = ()
     made = Sent()
-    made.add(rows)
+    made.add(() if part else rows)
     made.end()
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from esault.errors import SourceError
@@ -100,13 +100,19 @@ class SpoutReader:
         try:
             keys, values = zip(*rows)
         except (TypeError, ValueError):
-            raise UserError(
-                f"unit {self._unit!r}: {type(self.spout).__name__}.read must return (key, value) pairs, got {rows[0]!r}"
-            ) from None
+            raise self._no_pairs(rows) from None
         if not self._emitter.trusted:
+            if not all(map(_is_pair, rows)):
+                raise self._no_pairs(rows)
             for key, value in zip(keys, values):
                 self._emitter.check(key, value)
         return keys, values
+
+    def _no_pairs(self, rows: Sequence[Any]) -> UserError:
+        wrong = next((row for row in rows if not _is_pair(row)), rows[0])
+        return UserError(
+            f"unit {self._unit!r}: {type(self.spout).__name__}.read must return (key, value) pairs, got {reprlib.repr(wrong)}"
+        )
 
     def next_due(self) -> float | None:
         """Return the time before which there is nothing to read, as far as the spout knows."""
@@ -185,3 +191,8 @@ class SpoutReader:
             raise
         except BaseException as error:
             print(f"unit {self._unit!r}, close: {described(error)}", file=sys.stderr)
+
+
+def _is_pair(row: Any) -> bool:
+    """Return whether it is (key, value): text that is two long is none, nor is a dict of two fields."""
+    return hasattr(row, "__len__") and not isinstance(row, (str, bytes, Mapping, Set)) and len(row) == 2

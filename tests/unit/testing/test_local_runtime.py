@@ -9,11 +9,12 @@ import pytest
 from commands_asked import some_change
 from counting import Count, Landed, Nothing
 
-from esault import Bolt, Topology, TopologyError, TopologyFailed, UsageError, by_key
+from esault import Bolt, EndOfStream, Spout, Topology, TopologyError, TopologyFailed, UsageError, by_key
 from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import CsvFiles, Items, Table
-from esault.testing import LocalRuntime
+from esault.testing import LocalRuntime, Sent
+from esault.windows import TumblingWindow
 
 
 class Echo(Bolt):
@@ -47,6 +48,57 @@ def test_another_source_may_stand_in_place_of_a_spout_also_one_of_splits(setting
         local.run_until_drained()
         found = sorted((key, value if isinstance(value, int) else value["n"]) for key, value in local.emitted("echo"))
         assert found == ROWS
+
+
+class Alone(Spout):
+    """Reads its rows in one sub-unit."""
+
+    def __init__(self):
+        self.rows = list(ROWS)
+
+    def read(self, limit):
+        if not self.rows:
+            raise EndOfStream
+        return [self.rows.pop(0)]
+
+
+@pytest.mark.parametrize("source", [ROWS, Alone(), Items(ROWS)], ids=["rows", "alone", "parallel"])
+@pytest.mark.parametrize("parallelism", [None, {"rows": 3}])
+def test_each_tuple_in_place_of_a_spout_is_read_once_however_many_read(source, parallelism):
+    t = Topology("echoing")
+    t.spout("rows", Items([]), parallelism=2).bolt("echo", Echo, by_key()).sink("out", Landed())
+    local = LocalRuntime(t, spouts={"rows": source}, parallelism=parallelism)
+    local.run_until_drained()
+    assert sorted(local.emitted("echo")) == ROWS
+
+
+def test_tuples_in_place_of_a_spout_come_in_their_order_and_close_windows_however_many_read():
+    t = Topology("windows")
+    rows = t.spout("rows", Items([]), parallelism=2, time=lambda value: value)
+    rows.window("w", Last, TumblingWindow(10)).sink("out", Landed())
+    local = LocalRuntime(t, spouts={"rows": Sent()})
+    local.send("rows", ("a", 1), ("a", 5), ("a", 3))
+    local.send("rows", ("a", 12))
+    assert local.emitted("w") == [("a", 3)]
+
+
+class Last(Bolt):
+    def __init__(self):
+        self.last = None
+
+    def process(self, key, value):
+        self.last = value
+
+    def finish(self):
+        self.emit(self.key, self.last)
+
+
+@pytest.mark.parametrize("wrong", [5, ("a", 1, 2), "ab", {"a": 1, "b": 2}])
+def test_what_is_no_tuple_is_refused_by_name(wrong):
+    with pytest.raises(
+        TopologyError, match=r"spouts=\{'rows': ...\}: .* is among its tuples; write each as \(key, value\)"
+    ):
+        LocalRuntime(echoing(), spouts={"rows": [("a", 1), wrong]})
 
 
 def test_names_that_are_not_there_are_refused_with_those_that_are():

@@ -72,3 +72,19 @@ def test_a_spout_that_has_tuples_of_its_own_is_refused_with_the_remedy():
     local = LocalRuntime(topology())
     with pytest.raises(UsageError, match=r"send\('rows', ...\): .*spouts=\{'rows': Sent\(\)\}"):
         local.send("rows", ("a", 1))
+
+
+@pytest.mark.parametrize("wrong", ["a", ("a", 1, 2), [("a", 1), ("b", 1)]])
+def test_what_is_no_tuple_is_refused_with_the_remedy(wrong):
+    local = LocalRuntime(topology(), spouts={"rows": Sent()})
+    with pytest.raises(UsageError, match=r"is not \(key, value\); write send\('rows', \(key, value\)"):
+        local.send("rows", ("a", 1), wrong)
+    local.run_until_drained()
+    assert local.landed("out") == []
+
+
+def test_nothing_is_sent_to_a_run_that_has_ended():
+    local = LocalRuntime(topology(), spouts={"rows": Sent()})
+    local.run_until_drained()
+    with pytest.raises(UsageError, match="the run has ended"):
+        local.send("rows", ("a", 1))

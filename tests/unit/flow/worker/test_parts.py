@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -406,6 +407,15 @@ def test_an_interrupt_is_nobodys_error():
 def test_rows_of_a_spout_that_is_not_trusted_are_checked():
     with pytest.raises(TypeError, match="no key"):
         spout_reader(Plain([(None, 1)]), trusted=False).read(9)
+
+
+@pytest.mark.parametrize("wrong", [("a", 1, 2), ("a",), 5, None, "ab", {"a": 1, "b": 2}])
+def test_the_row_is_named_that_is_no_pair(wrong):
+    """Of rows of two lengths the longer ones were cut, and a text of two letters was a key and a value."""
+    for rows in ([("a", 1), wrong], [wrong, ("a", 1)], [wrong]):
+        with pytest.raises(UserError, match=rf"pairs, got {re.escape(repr(wrong))}$"):
+            spout_reader(Plain(rows), trusted=False).read(9)
+    assert spout_reader(Plain([["a", 1], ("b", 2)])).read(9) == (("a", "b"), (1, 2))
 
 
 def test_only_a_spout_that_can_seek_has_a_place():
