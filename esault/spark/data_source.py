@@ -15,11 +15,13 @@ Of a table with a primary key a batch has the newest row of each key. A stream o
 came, those that another of the same commit overtook left out; `_updated` says how new it is, `_deleted` that the key's
 row is gone.
 
+A query keeps the columns that it was planned with. One that the table gets later comes where the query begins anew.
+
 | option | |
 |---|---|
 | path | the table's folder, or its address |
 | partitions | tasks to divide the parts of a batch among, at most (twice the cores) |
-| replaced | of a stream, when the table is replaced under it: "fail" (default), or "follow": go on with the new rows |
+| replaced | of a stream, when the table is replaced under it: "fail" (default), or "follow": go on with the new rows; those of before that it has not read are left out |
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from esault.sinks.landing.entry import Part
 from esault.sinks.landing.log import CommitLog
 from esault.sinks.landing.part_file import part_file
 from esault.sinks.landing.schema import Column, Schema
-from esault.spark.table import spark_schema
+from esault.spark.table import spark_schema, table_schema
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -84,10 +86,10 @@ class EsaultSource(DataSource):  # type: ignore[misc]
         return spark_schema(self._table.log().state.schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _Reader(self._table)
+        return _Reader(self._table, table_schema(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return _StreamReader(self._table)
+        return _StreamReader(self._table, table_schema(schema))
 
 
 class _Table:
@@ -105,6 +107,13 @@ class _Table:
 
     def log(self) -> CommitLog:
         return table_log(self.path)
+
+    def check(self, asked: Schema, there: Schema) -> None:
+        """SinkError where a column that is asked for is none of the table's."""
+        names = [column.name for column in there]
+        for column in asked:
+            if column.name not in names:
+                raise SinkError(f"table {self.path} has no column {column.name!r}; there are: {', '.join(names)}")
 
     def divide(self, parts: Sequence[Part], schema: Schema) -> list[_Parts]:
         """The parts, in order, in at most `partitions` pieces of about the same size."""
@@ -160,34 +169,41 @@ class _Newest(InputPartition):  # type: ignore[misc]
     parts: tuple[Part, ...]
     schema: Schema
     primary_key: tuple[str, ...]
+    #: the columns that are asked for
+    asked: Schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The newest row of each key."""
+        from esault.sinks.landing.arrow import arrow_schema, conform
         from esault.sinks.landing.merge import newest_of_each, read_parts, there
 
         rows = read_parts(self.folder, self.parts, self.schema)
-        yield from there(newest_of_each(rows, self.primary_key)).to_batches(_ROWS)
+        for batch in there(newest_of_each(rows, self.primary_key)).to_batches(_ROWS):
+            yield conform(batch, arrow_schema(self.asked), self.folder)
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]
-    def __init__(self, table: _Table) -> None:
+    def __init__(self, table: _Table, schema: Schema) -> None:
         self._table = table
+        self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
         state = self._table.log().at()
         assert state.files is not None
+        self._table.check(self._schema, state.schema)
         if state.primary_key:
             folder = os.path.abspath(self._table.path)
-            return [_Newest(folder, tuple(state.files.values()), state.schema, state.primary_key)]
-        return self._table.divide(list(state.files.values()), state.schema)
+            return [_Newest(folder, tuple(state.files.values()), state.schema, state.primary_key, self._schema)]
+        return self._table.divide(list(state.files.values()), self._schema)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return partition.batches() if isinstance(partition, _Newest) else _read(partition)
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    def __init__(self, table: _Table) -> None:
+    def __init__(self, table: _Table, schema: Schema) -> None:
         self._table = table
+        self._schema = schema
         self._log: CommitLog | None = None
         #: the version to end at, when the query takes what is there and ends
         self._last: int | None = None
@@ -221,7 +237,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         if after == _START:
             state = log.at(until)
             assert state.files is not None
-            return self._table.divide(list(state.files.values()), state.schema)
+            self._table.check(self._schema, state.schema)
+            return self._table.divide(list(state.files.values()), self._schema)
         parts: list[Part] = []
         for version, entry in log.entries(after, until):
             changed = entry.kind == "replace" or (entry.kind == "rows" and entry.remove)
@@ -230,9 +247,14 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
                     f"table {log.table} was replaced, or rows of it were, at version {version}, and rows that the stream has passed on are "
                     "gone. Start it with a new checkpoint, or go on with option replaced=follow"
                 )
-            if entry.kind == "rows":
+            if entry.kind == "replace":
+                parts = list(entry.add)  # what was there before is gone, or will be soon
+            elif entry.kind == "rows":
+                if entry.remove:
+                    parts = [part for part in parts if part.path not in entry.remove]
                 parts += entry.add
-        return self._table.divide(parts, log.state.schema)
+        self._table.check(self._schema, log.state.schema)
+        return self._table.divide(parts, self._schema)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(partition)

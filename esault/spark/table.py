@@ -31,6 +31,7 @@ __all__ = [
     "read_parts",
     "read_table",
     "spark_schema",
+    "table_schema",
     "uri",
     "without_duplicates",
 ]
@@ -39,11 +40,11 @@ __all__ = [
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-def spark_type(kind: str) -> DataType:
-    """Spark's type for the name of one in the log."""
+def _types() -> dict[str, DataType]:
+    """Spark's types by the names of those in the log."""
     from pyspark.sql import types
 
-    kinds: dict[str, Any] = {
+    return {
         "string": types.StringType(),
         "long": types.LongType(),
         "double": types.DoubleType(),
@@ -53,7 +54,11 @@ def spark_type(kind: str) -> DataType:
         "date": types.DateType(),
         "decimal(38,18)": types.DecimalType(38, 18),
     }
-    return kinds[kind]
+
+
+def spark_type(kind: str) -> DataType:
+    """Spark's type for the name of one in the log."""
+    return _types()[kind]
 
 
 def spark_schema(schema: Schema) -> StructType:
@@ -61,6 +66,18 @@ def spark_schema(schema: Schema) -> StructType:
     from pyspark.sql import types
 
     return types.StructType([types.StructField(column.name, spark_type(column.type), True) for column in schema])
+
+
+def table_schema(schema: StructType) -> Schema:
+    """The reverse: the columns of a table that a query asks for. UsageError for a type that no table has."""
+    kinds = {kind: name for name, kind in _types().items()}
+    for field in schema.fields:
+        if field.dataType not in kinds:
+            raise UsageError(
+                f"column {field.name!r} is asked for as {field.dataType.simpleString()}, which a table has not; take the type that "
+                "it has, and cast what comes"
+            )
+    return tuple(Column(field.name, kinds[field.dataType], True) for field in schema.fields)
 
 
 def read_table(

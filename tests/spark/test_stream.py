@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from esault.sinks.landing import parts
+from esault.sinks.spark_table import SparkTable
 from esault.spark import read_table
 from esault.spark.compact import compact
+from esault.topology.context import Context
+from esault.topology.sink import RunInfo
 
 
 class Reader:
@@ -72,6 +75,15 @@ def test_a_running_stream_sees_each_commit(spark: Any, landed: Any, tmp_path: Pa
             table.land([epoch])
             query.processAllAvailable()
             assert [row.total for row in spark.table("seen").orderBy("total").collect()] == list(range(epoch + 1))
+        table.end()
+        wider = SparkTable(table.path, {"word": str, "total": int, "more": str}, "append")
+        wider.begin(RunInfo("r2", "topology", "table"))
+        wider.open(Context("table", run="r2"))
+        wider.write_columns(["w"], [(9, "x")], 1.0, None)
+        wider.commit(0, wider.prepare(0))
+        wider.end(True)
+        query.processAllAvailable()  # with the columns that it began with
+        assert [row.total for row in spark.table("seen").where("word = 'w'").collect()] == [9]
     finally:
         query.stop()
 
