@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -92,7 +94,7 @@ def read_table(
     Of a table with a primary key that is one row for each key, the newest; `duplicates=True` gives all that is kept.
     `duplicates=False` drops rows that a replay repeated (same `_run` and `_id`; of rows without an id, all are kept). That costs a
     shuffle of all ids, and is left out where the log says that no run has repeated any.
-    `version`: as the table was then. `partitions`: only these folders of a partitioned table, such as
+    `version`: as the table was then. `partitions`: only these folders of a partitioned table, by values or by texts, such as
     `{"date": ["2026-01-01"]}`. SinkError when there is no table, or no such version. Later commits do not
     change the DataFrame: read again for them.
     """
@@ -100,7 +102,7 @@ def read_table(
     log = table_log(path)
     state = log.at(version)
     assert state.files is not None
-    names = list(state.files) if partitions is None else _within(state.files, partitions, log.table)
+    names = list(state.files) if partitions is None else _within(state.files, partitions, log.table, state.schema)
     frame = read_parts(spark, log.table, names, state.schema, state.evolved)
     if state.primary_key:
         return frame if duplicates else newest_rows(frame, state.primary_key).where("NOT _deleted").drop("_deleted")
@@ -202,12 +204,16 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _within(names: Iterable[str], partitions: Mapping[str, Iterable[Any]], table: str) -> list[str]:
+def _within(names: Iterable[str], partitions: Mapping[str, Iterable[Any]], table: str, schema: Schema) -> list[str]:
     """The parts in the folders that are wanted."""
-    wanted = {
-        column: {NULL_FOLDER if v is None or v == "" else str(v) for v in values}
-        for column, values in partitions.items()
-    }
+    kinds = {column.name: column.type for column in schema}
+    wanted = {}
+    for column, values in partitions.items():
+        if isinstance(values, (str, bytes)):
+            raise UsageError(
+                f'partitions names a list of values for each column, such as {{"shop": ["north"]}}, not {values!r}'
+            )
+        wanted[column] = _Wanted(kinds.get(column, "date"), values)
     found = []
     for name in names:
         levels = (level.partition("=") for level in name.split("/")[:-1])
@@ -220,6 +226,45 @@ def _within(names: Iterable[str], partitions: Mapping[str, Iterable[Any]], table
         if all(folders[column] in values for column, values in wanted.items()):
             found.append(name)
     return found
+
+
+class _Wanted:
+    """The values of a column of this kind whose folders are wanted: as Python has them, or as texts that are those of folders."""
+
+    def __init__(self, kind: str, values: Iterable[Any]) -> None:
+        self._kind = kind
+        self._values = [_in_utc(value) for value in values]
+        self._texts = {NULL_FOLDER if value is None or value == "" else str(value) for value in self._values}
+
+    def __contains__(self, folder: str) -> bool:
+        if folder in self._texts:
+            return True
+        try:
+            value = _FOLDERS[self._kind](folder) if self._kind in _FOLDERS else folder
+        except (ArithmeticError, ValueError):
+            return False  # null
+        return any(value == wanted for wanted in self._values)
+
+
+def _in_utc(value: Any) -> Any:
+    """An instant without a zone is of UTC, as in all tables."""
+    return value.replace(tzinfo=timezone.utc) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+def _instant(text: str) -> datetime:
+    seconds, _, fraction = text.partition(".")
+    return datetime.fromisoformat(seconds).replace(microsecond=int(fraction.ljust(6, "0") or 0), tzinfo=timezone.utc)
+
+
+#: the value of a folder's name, as Spark writes those of columns of these kinds
+_FOLDERS: dict[str, Callable[[str], Any]] = {
+    "long": int,
+    "double": float,
+    "boolean": {"true": True, "false": False}.get,
+    "timestamp": _instant,
+    "date": date.fromisoformat,
+    "decimal(38,18)": Decimal,
+}
 
 
 def uri(path: str) -> str:
