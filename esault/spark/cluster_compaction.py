@@ -103,10 +103,16 @@ def _rewrite_all(
     """Rewrite each group and commit it; return how many repetitions went. After an error no further one is begun."""
     if not groups:
         return 0
-    commits = threading.Lock()
+    commits, failed = threading.Lock(), threading.Event()
 
     def rewrite(group: _Group) -> int:
-        made = _staged(spark, log.table, disk, group, drop_duplicates)
+        if failed.is_set():  # the thread is faster than the one that waits here
+            return 0
+        try:
+            made = _staged(spark, log.table, disk, group, drop_duplicates)
+        except BaseException:
+            failed.set()
+            raise
         with commits:
             try:
                 replace_parts(log, disk, group.parts, made)
