@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from esault.errors import TopologyError
@@ -24,7 +25,10 @@ def _library() -> Any:
 
 
 class Quantile(Aggregate):
-    """A value that so large a share of the numbers is not above. A KLL sketch: its rank is off by 1.3 % or less, 99 times of 100."""
+    """A value that so large a share of the numbers is not above. A KLL sketch: its rank is off by 1.3 % or less, 99 times of 100.
+
+    NaN is none of the numbers; where nothing else came, that is the quantile.
+    """
 
     kind = "quantile"
 
@@ -50,7 +54,7 @@ class Quantile(Aggregate):
         return known
 
     def result(self, known: Any) -> float:
-        found: float = known.get_quantile(self._q, True)
+        found: float = math.nan if known.is_empty() else known.get_quantile(self._q, True)
         return found
 
     def wire(self, known: Any) -> bytes:

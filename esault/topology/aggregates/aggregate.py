@@ -99,7 +99,7 @@ def _summand(part: Any) -> Any:
     """Check that the first part of a sum is one: to all that came behind it, it would be the one that does not fit."""
     if part is None or isinstance(part, (str, bytes)):
         raise TypeError(f"{part!r} ({type(part).__name__}) cannot be added up; leave it out with filter(...) before")
-    return part
+    return int(part) if type(part) is bool else part  # as in a sum of several
 
 
 def _comparable(part: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import defaultdict
 from decimal import Decimal
@@ -234,6 +235,27 @@ def test_sketches_are_near_the_truth_wherever_they_are_merged(combine):
     assert abs(found["median"] - 2500) < 5000 * 0.03
     assert abs(found["high"] - 4950) < 5000 * 0.03
     assert abs(found["different"] - 5000) < 5000 * 0.06
+
+
+@pytest.mark.parametrize("combine", [True, False])
+def test_a_quantile_of_no_numbers_is_none_and_spoils_no_other_aggregate(combine):
+    nan = float("nan")
+    rows = [
+        ("a", {"at": 1, "n": nan}),
+        ("a", {"at": 2, "n": nan}),
+        ("b", {"at": 1, "n": nan}),
+        ("b", {"at": 2, "n": 7.0}),
+    ]
+    aggregates = {"median": agg.quantile(0.5, "n"), "count": agg.count()}
+    local = run(lambda s: s.aggregate("unit", aggregates, TumblingWindow(10), time=at, combine=combine), rows)
+    found = {key: (value["median"], value["count"]) for key, value in local.emitted("unit")}
+    assert math.isnan(found["a"][0]) and found["a"][1] == 2
+    assert found["b"] == (7.0, 2)
+
+
+def test_a_sum_of_truths_is_a_number_also_of_one():
+    local = run(lambda s: s.aggregate("unit", {"sum": agg.sum("n")}), [("a", {"n": True}), ("a", {"n": True})])
+    assert [(type(value["sum"]), value["sum"]) for _, value in local.emitted("unit")] == [(int, 1), (int, 2)]
 
 
 def test_a_set_of_values_that_is_small_is_counted_exactly():
