@@ -167,11 +167,22 @@ class Handover:
             return found
         self._note_no_names()
         if not message.later:
-            return ((moved.owner_of(self._store.key_of(name)), name) for name in self._store.scan())
+            made: list[Name] = []
+            self._store.note_made(made)
+            return self._all_names(self._store.scan(), made, moved)
         names = NamesByRange(message.later)
         if self._store.note_made(names.made):
             self._names = names
         return names.look(self._store.scan(), moved)
+
+    def _all_names(self, names: Iterator[Name], made: list[Name], moved: MovedKeys) -> Iterator[tuple[int, Name]]:
+        """Return all of these, and of those that were taken from a disk meanwhile: a scan that had not come to them finds them no more."""
+        for name in names:
+            yield moved.owner_of(self._store.key_of(name)), name
+        while made:
+            name = made.pop()
+            yield moved.owner_of(self._store.key_of(name)), name
+        self._store.note_made(None)
 
     def _note_no_names(self) -> None:
         if self._names is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from esault.flow.handover.divide import MovedKeys
 from esault.messages.change import Ranges
@@ -47,6 +46,8 @@ class NamesByRange:
             place = position(key_of(name))
             yield moved.owner_at(place), name
             self.note(place, name)
+        # What was taken from a disk before the look had come to it is not found there.
+        yield from self._of_made(moved)
 
     def knows(self, ranges: Sequence[tuple[int, int]]) -> bool:
         """Return whether all of these were to come, and were not taken out."""
@@ -55,17 +56,17 @@ class NamesByRange:
     def take(self, ranges: Sequence[tuple[int, int]], moved: MovedKeys) -> Iterator[tuple[int, Name]]:
         """Return (new owner, name) of these ranges, bit by bit; some of the elements may have gone."""
         found = [(low, self._names.pop((low, high))) for low, high in ranges]
-        made, self.made[:] = self.made[:], []
-        return self._each(found, made, moved)
+        return self._each(found, moved)
 
-    def _each(
-        self, found: list[tuple[int, list[Name]]], made: list[Name], moved: MovedKeys
-    ) -> Iterator[tuple[int, Any]]:
+    def _each(self, found: list[tuple[int, list[Name]]], moved: MovedKeys) -> Iterator[tuple[int, Name]]:
         for low, names in found:
             while names:
                 yield moved.owner_at(low), names.pop()
-        while made:
-            name = made.pop()
+        yield from self._of_made(moved)
+
+    def _of_made(self, moved: MovedKeys) -> Iterator[tuple[int, Name]]:
+        while self.made:
+            name = self.made.pop()
             place = position(key_of(name))
             self.note(place, name)
             yield moved.owner_at(place), name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import random
+from collections import Counter
 
 import depth
 import pytest
@@ -15,7 +17,11 @@ from test_checkpoints import walk
 from windowed import LATENESS, Again, Pass, again_of, at, gathered, windows_of
 
 from esault import Bolt, EndOfStream, Spout, Topology, TopologyError, TopologyFailed, by_key, shuffle, single
+from esault.control.units.rescale_table import RescaleState
+from esault.flow.worker.environment import Environment
 from esault.messages.settings import Settings
+from esault.sources import Items, Paced
+from esault.state.states_on_disk import StatesOnDisk
 from esault.testing import LocalRuntime
 from esault.windows import TumblingWindow
 
@@ -172,6 +178,50 @@ def test_a_key_of_which_nothing_comes_is_told_of_when_its_time_has_come(options,
     # That of c was not due when the run ended.
     assert sorted((key, value[0]) for key, value in local.emitted("watch")) == [("a", 2), ("b", 1.5), ("b", 8)]
     assert all(late < 0.3 for _, (_, late) in local.emitted("watch"))
+
+
+class Alarmed(Bolt):
+    """Counts the tuples of a key, and alarms, of which each first tuple sets one by the clock."""
+
+    def __init__(self):
+        self.count = self.fired = 0
+        self.more = bytes(300)
+
+    def process(self, key, value):
+        if not self.count:
+            self.timer("alarm", self.context.now() + value, by="processing")
+        self.count += 1
+
+    def on_timer(self, name, at):
+        self.fired += 1
+
+    def finish(self):
+        self.emit(self.key, (self.count, self.fired))
+
+
+def test_a_timer_that_is_due_while_keys_move_leaves_no_state_of_those_on_a_disk_behind(monkeypatch):
+    """It brings its key into memory: the look at the file, in portions, has to find it all the same."""
+    disk = functools.partial(Environment, states_on_disk=StatesOnDisk)
+    monkeypatch.setattr("esault.testing.local_runtime.Environment", disk)
+    order = random.Random(0)
+    rows = [(f"k{i % 500}", 0.3 + 0.2 * order.random()) for i in range(1000)]
+    t = Topology("alarms")
+    read = t.spout("rows", Paced(Items([*rows, *[("tail", 9.0)] * 30]), [(0, 20_000), (0.05, 30)]))
+    read.bolt("count", Alarmed, grouping=by_key(), keys_in_memory=20).sink("out", Landed())
+    local = LocalRuntime(t)
+    local.run_for(0.3)
+    local.move("count", local.sub_units("count")[0])
+    unit = local.driver.units["count"]
+    local.run_until(lambda: unit.rescaling.state is RescaleState.MOVING)
+    for _ in range(6):
+        local.step()
+    new = max(unit.subs)
+    local.freeze(new)  # it confirms no portion, and the old owner goes no further
+    local.run_for(0.3)
+    local.thaw(new)
+    local.run_until_drained()
+    assert unit.changes[0].moved_keys > 400
+    assert Counter(row.value for row in local.landed("out")) == {(2, 1): 500, (30, 0): 1}
 
 
 def test_an_object_with_a_timer_is_not_expired_until_it_was_due():
