@@ -231,7 +231,7 @@ class BoltSubUnit(SubUnit):
         """Tick the objects, in portions, and return whether there is more to tick at once."""
         if self.ticking is None:
             assert self._tick_at is not None
-            if now < self._tick_at or self.processing.holds_ticks:
+            if now < self._tick_at or self._holds_ticks:
                 return False
             self._begin_tick(now)
         if self.tracked and not self.roots.credit:
@@ -241,6 +241,12 @@ class BoltSubUnit(SubUnit):
         if over:
             self.ticking = None
         return worked and not over
+
+    @property
+    def _holds_ticks(self) -> bool:
+        """Return whether no round may begin: where the unit has one object that may not be at work here, among others."""
+        elsewhere = self.plan.objects == "unit" and (self.changes.active or self.leaving)
+        return elsewhere or self.processing.holds_ticks
 
     def _advance_sweep(self, now: float) -> None:
         """Put away or expire idle objects for a moment: there may be millions, and tuples wait."""
@@ -274,7 +280,7 @@ class BoltSubUnit(SubUnit):
         at = min(super().wake_at(), self.processing.wake_at())
         if self.resting:
             return at
-        if self._tick_at is not None and not self.lifecycle.over and not self.processing.holds_ticks:
+        if self._tick_at is not None and not self.lifecycle.over and not self._holds_ticks:
             at = min(at, self._tick_at)
         bulk = self.changes.wake_at
         if bulk is not None:

@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_guarantees import EXACTLY, AtTheEnd, Tally, plan_of, shaken
 
-from esault import Bolt, EndOfStream, Spout, Topology, by_key
+from esault import Bolt, EndOfStream, Spout, Topology, by_key, single
+from esault.control.units.rescale_table import RescaleState
 from esault.messages.settings import Settings
+from esault.sources import Items, Paced
 from esault.testing import LocalRuntime
 
 KEYS = "abcdefgh"
@@ -205,3 +207,43 @@ def test_hooks_that_wait_are_kept_together_with_what_they_change(done, bolt, opt
     for row in local.landed("table"):
         landed[row.key] += row.value
     assert landed == Counter("abcdefghijklmnop"[i % 16] for i in range(200))
+
+
+class AllTicked(Bolt):
+    """One object for all, which says at each tick how many tuples there were."""
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, key, value):
+        self.n += 1
+
+    def tick(self, now):
+        self.emit("all", self.n)
+
+
+class AsyncAllTicked(AllTicked):
+    async def process(self, key, value):
+        super().process(key, value)
+
+
+@pytest.mark.parametrize("bolt", [AllTicked, AsyncAllTicked])
+@pytest.mark.parametrize("seed", range(2))
+def test_one_object_that_moves_ticks_where_its_state_is_and_nowhere_else(seed, bolt):
+    t = Topology("all")
+    rows = t.spout("rows", Paced(Items([("a", 1)] * 60), 100))
+    rows.bolt("count", bolt, grouping=single(), tick_every=EVERY).sink("out", Landed())
+    local = LocalRuntime(t, seed=seed)
+    local.run_for(0.2)
+    old = local.sub_units("count")[0]
+    local.move("count", old)
+    unit = local.driver.units["count"]
+    local.run_until(lambda: unit.rescaling.state is RescaleState.HOLDING)
+    local.freeze(old)
+    local.run_for(4 * EVERY)
+    local.thaw(old)
+    local.wait_for_change("count")
+    local.run_until_drained()
+    ticks = [row.value for row in local.landed("out")]
+    assert ticks == sorted(ticks)
+    assert len(ticks) > 4
