@@ -120,12 +120,16 @@ class StatesOnDisk:
     def take(self, name: Name) -> bytes | None:
         """Take a state out, which does not come back. Raises StateError where it cannot be read."""
         state = self.pop(name, None)
+        self.gone(name)
+        return state
+
+    def gone(self, name: Name) -> None:
+        """Have the row of a name removed that was popped and does not come back. Raises StateError."""
         old = self._old.get(name)
         if old is not None:
             self._gone[name] = old[0]
             if len(self._gone) >= AT_ONCE:
                 self._remove()
-        return state
 
     def in_memory(self) -> list[Name]:
         """Names of states that are not written yet."""

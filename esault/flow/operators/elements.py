@@ -330,6 +330,7 @@ class Elements(dict[Any, Any]):
         if self.present(name) is not element:
             return False
         self._take(name)
+        self._away.gone(name)
         return True
 
     def forget(self, name: Name) -> None:

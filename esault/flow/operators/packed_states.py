@@ -15,7 +15,7 @@ class PackedStates(Protocol):
     """A mapping from name to packed state: a dict, or one on a disk, which raises StateError where it cannot be read.
 
     Where it cannot be written, `states[name] = state` raises OSError, and the state is in memory. What is popped may come back;
-    `discard` says that a name does not, and `take` pops and says so. `in_memory` and `on_disk` together are the names that are here
+    `discard` and, of one that was popped, `gone` say that a name does not, and `take` pops and says so. `in_memory` and `on_disk` together are the names that are here
     now. Those on a disk are read bit by bit as they are asked for, while states come and go: those that have gone meanwhile may be
     among them.
     """
@@ -27,6 +27,7 @@ class PackedStates(Protocol):
     def get(self, name: Name, default: None = None, /) -> bytes | None: ...
     def pop(self, name: Name, default: None, /) -> bytes | None: ...
     def discard(self, name: Name, /) -> None: ...
+    def gone(self, name: Name, /) -> None: ...
     def take(self, name: Name, /) -> bytes | None: ...
     def in_memory(self) -> list[Name]: ...
     def on_disk(self) -> Iterator[Name]: ...
@@ -41,6 +42,9 @@ class InMemory(dict[Name, bytes]):
     def discard(self, name: Name) -> None:
         """Forget a name that does not come back."""
         self.pop(name, None)
+
+    def gone(self, name: Name, /) -> None:
+        """Do nothing: what was popped is not here."""
 
     def take(self, name: Name, /) -> bytes | None:
         """Take a state out, which does not come back."""

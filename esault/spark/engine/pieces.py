@@ -115,6 +115,9 @@ class Restored:
         """Forget a name."""
         self._states.pop(name, None)
 
+    def gone(self, name: Name, /) -> None:
+        """Do nothing: what was popped is not here."""
+
     def in_memory(self) -> list[Name]:
         """Names of all."""
         return list(self._states)

@@ -14,10 +14,13 @@ from esault.flow.operators import memory_bound
 from esault.flow.operators.elements import Elements
 from esault.flow.operators.memory_bound import LEAST, MemoryBound
 from esault.flow.operators.packed_states import InMemory
+from esault.flow.operators.state_clearing import StateClearing
 from esault.messages.settings import Settings
 from esault.payload.codec import Codec
 from esault.sinks import Collect
 from esault.sources import Items, Paced
+from esault.state import states_on_disk
+from esault.state.states_on_disk import StatesOnDisk
 from esault.testing import LocalRuntime
 from esault.windows import TumblingWindow
 
@@ -159,6 +162,24 @@ def test_names_of_keys_that_have_gone_do_not_pile_up():
         memory.use([f"k{i}"])
         elements.forget(f"k{i}")
         assert len(memory._used) <= memory_bound.USED * 4 + 1
+
+
+def test_the_rows_of_keys_whose_state_was_cleared_do_not_pile_up_on_the_disk(monkeypatch):
+    monkeypatch.setattr(states_on_disk, "AT_ONCE", 8)
+    states = StatesOnDisk(Codec())
+    memory, elements, _ = bound(4, lambda: states)
+    clearing = StateClearing(elements, None)
+    for i in range(200):
+        elements[f"k{i}"]
+        memory.keep(0.0)
+        if i >= 20:
+            clearing._clear(elements[f"k{i - 20}"])
+        assert elements.count == min(i + 1, 20)
+    assert states._rows < 20 + 3 * 8
+    assert len(states._old) < 2 * 8
+    clearing.cleared.clear()
+    assert elements["k1"].key == "k1"
+    states.close()
 
 
 class Full(InMemory):
