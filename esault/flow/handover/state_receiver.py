@@ -198,8 +198,8 @@ class StateReceiver:
     def state(self, old: int, number: int, items: Sequence[tuple[Any, bytes]]) -> None:
         """A portion of its state; empty bytes say that it has none for this key."""
         receipt = self._receipts.get(old)
-        if receipt is None:
-            return
+        if receipt is None or receipt.ended:
+            return  # of one that is dead: its keys have begun anew here
         ready, missed, install = receipt.ready, receipt.missed, self._store.install_state
         for key, state in items:
             name = key if type(key) is str else canonical(key)

@@ -169,8 +169,8 @@ class StateSender:
 
     def fetch(self, new: int, keys: Sequence[Any]) -> None:
         """A new owner holds rows of these keys: they go first."""
-        if self._ended:
-            return  # all that there is has gone already
+        if self._ended or new not in self._posts:
+            return  # all that there is has gone already, or it died, and its successor asks anew
         self._asked.extend([(new, key) for key in keys])
 
     def got(self, new: int, number: int) -> None:

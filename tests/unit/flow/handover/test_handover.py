@@ -320,6 +320,30 @@ def test_what_is_asked_for_goes_at_once_and_the_rest_only_when_there_is_time(giv
     assert given.moved_keys == 10
 
 
+def test_what_a_new_owner_had_asked_for_that_is_dead_is_not_sent_to_it(giving):
+    given, post, store = giving
+    given.replace(OTHER, OTHER + 1, post)
+    given.fetch(OTHER, ("k7",))  # read behind the word of its death
+    given.advance(1.0, bulk=False)
+    assert (post.of(STATE), len(store)) == ([], 10)
+    given.fetch(OTHER + 1, ("k7",))
+    given.advance(1.0, bulk=False)
+    assert [[key for key, _ in body[2]] for body in post.of(STATE)] == [["k7"]]
+
+
+def test_state_of_an_old_owner_that_is_dead_is_taken_no_more_once_its_keys_begin_anew():
+    store = Store()
+    getting = StateReceiver(VERSION, _divider(), {OTHER: Post(), OTHER + 1: Post()}, store, ManualClock())
+    getting.offer(_entry("a"))
+    getting.lost(OTHER)
+    assert _released(getting) == ["a"]
+    store.here = {"a"}  # it has an object of its own by now
+    getting.state(OTHER, 1, [("a", b"before"), ("b", b"before")])
+    assert store == {}
+    getting.state(OTHER + 1, 1, [("c", b"1")])
+    assert store == {"c": b"1"}
+
+
 def _giving(clock, post, sent):
     """An old owner of 10 000 keys, each of which takes 0.02 ms to pack; `sent` is told when acks go."""
 
