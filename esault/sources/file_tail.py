@@ -15,7 +15,7 @@ from esault.sources.followed_file import FollowedFile
 from esault.sources.line_file import LineFile
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
-from esault.sources.rotation import Mark, is_whole, locate, mark_of, same_as, successors
+from esault.sources.rotation import Mark, is_whole, locate, mark_of, origins, same_as, successors
 
 __all__ = ["FileTail"]
 
@@ -59,6 +59,8 @@ class FileTail:
         self._last: FollowedFile | None = None
         self._looked: float | None = None
         self._searched: float | None = None
+        #: nothing was read before the search that is on
+        self._begins = True
 
     def take(self, limit: int) -> list[str]:
         """Up to `limit` lines, of one file and one chunk, which is `last`; only lines that a newline ends."""
@@ -192,6 +194,7 @@ class FileTail:
     # finding ---------------------------------------------------------------------------------------
 
     def _search(self, now: float) -> None:
+        self._begins = self._searched is None and self._sought is None
         self._searched = now
         names = list(self._find())
         if self._sought is not None:
@@ -217,13 +220,25 @@ class FileTail:
                 if place == file.mark[:2] and (file.left or not _has_name(file)):
                     return True
         # A file that was renamed keeps the time when it was written, and so does a copy that is compressed.
-        same = [mark for marks in self._done.values() for mark in marks if mark.mtime == status.st_mtime_ns]
-        if not any(place == mark[:2] for mark in same) and (not same or same_as(name, same) is None):
-            return False
+        written = [mark for marks in self._done.values() for mark in marks if mark.mtime == status.st_mtime_ns]
+        if not _is_one_of(name, place, written):
+            before = list(origins(name, self._chains, self._done))
+            followed = [file for each in before for file in self._chains.get(each, ())]
+            same = [file.mark for file in followed if file.mark.mtime == status.st_mtime_ns]
+            if not _is_one_of(name, place, same):
+                return bool(before) and self._is_copy(name, status.st_size, followed)
         if not any(place == mark[:2] for mark in self._done.get(name, ())):
             with open(name, "rb") as file_there:
                 self._done.setdefault(name, deque(maxlen=_DONE)).append(mark_of(file_there.fileno()))
         return True
+
+    def _is_copy(self, name: str, size: int, followed: Collection[FollowedFile]) -> bool:
+        """Return whether one that has appeared is a copy of one of these, maybe not whole yet, or that compressed."""
+        if name.endswith(".gz") and os.path.exists(name.removesuffix(".gz")):
+            return True  # until it is whole
+        if self._begins:
+            return False
+        return not size or any(file.is_copied_to(name, size) for file in followed)
 
     def _begin(self, name: str, last: Mark | None, names: Collection[str], now: float) -> None:
         """Follow the file that has the name now, from its start, behind those that had it since `last` and are put away."""
@@ -340,6 +355,11 @@ class FileTail:
 
     def _warn(self, name: str, what: str) -> None:
         self._tally.logger.warning("%s %s", name, what)
+
+
+def _is_one_of(name: str, place: tuple[int, int], marks: Collection[Mark]) -> bool:
+    """Return whether the file there is one of these, which were written when it was, or a whole copy of one."""
+    return any(place == mark[:2] for mark in marks) or (bool(marks) and same_as(name, marks) is not None)
 
 
 def _has_name(file: FollowedFile) -> bool:

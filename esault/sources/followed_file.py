@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
 from esault.sources.line_file import LineFile
 from esault.sources.line_format import LineFormat
 from esault.sources.line_tally import LineTally
-from esault.sources.rotation import begins_still, mark_of
+from esault.sources.rotation import begins, begins_still, mark_of
 
 __all__ = ["FollowedFile"]
+
+#: bytes at the end of what may be a copy that are compared
+_ENDING = 1024
 
 
 class FollowedFile:
@@ -72,6 +76,20 @@ class FollowedFile:
         else:
             self.mark = mark_of(fd, mark)
         return not self.cut
+
+    def is_copied_to(self, path: str, size: int) -> bool:
+        """Return whether a file of so many bytes that has appeared is a copy of it, maybe not whole yet."""
+        if self.lines.zipped or not self.mark.length or not begins(path, self.mark):
+            return False
+        fd, start = self.lines.fileno(), max(0, size - _ENDING)
+        there = os.fstat(fd).st_size
+        if there < self.mark.size:
+            return True  # it was cut short just now
+        if path.endswith(".gz") or size > there:
+            return False
+        with contextlib.suppress(OSError), open(path, "rb") as copy:
+            return os.pread(copy.fileno(), size - start, start) == os.pread(fd, size - start, start)
+        return False
 
     @property
     def grown(self) -> bool:

@@ -11,10 +11,10 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import NamedTuple
 
-__all__ = ["Mark", "begins_still", "is_whole", "locate", "mark_of", "same_as", "successors"]
+__all__ = ["Mark", "begins", "begins_still", "is_whole", "locate", "mark_of", "origins", "same_as", "successors"]
 
 #: bytes of a file's beginning that tell it from others
 _BEGINNING = 1024
@@ -74,7 +74,7 @@ def locate(name: str, offset: int, mark: Mark) -> str | None:
         return None
     copies = sorted((status.st_mtime_ns, path) for path, status in nearby if _put_away(name, path))
     for mtime, path in sorted(copies, key=lambda copy: (copy[1].endswith(".gz"), copy)):
-        if mtime >= mark.mtime and _begins(path, mark) and _size(path, offset) >= offset:
+        if mtime >= mark.mtime and begins(path, mark) and _size(path, offset) >= offset:
             return path
     return None
 
@@ -106,6 +106,17 @@ def successors(
     return [path for _, _, path in sorted(found)]
 
 
+def origins(path: str, *known: Container[str]) -> Iterator[str]:
+    """Yield the names, of those that are known, under which a log may have been before it was put away at this path."""
+    folder, base = os.path.split(path)
+    base = base.removesuffix(".gz")
+    cuts = [place for place, character in enumerate(base) if character in "._-"]
+    bases = {base, *(base[:cut] + base[end:] for cut in cuts for end in (*cuts, len(base)) if end > cut)}
+    for name in (os.path.join(each, one) for each in (folder, os.path.dirname(folder)) for one in bases):
+        if any(name in each for each in known) and _put_away(name, path):
+            yield name
+
+
 def is_whole(path: str) -> bool:
     """Return whether the file can be read to its end, as far as that can be known."""
     return not path.endswith(".gz") or _size(path, sys.maxsize) >= 0
@@ -114,7 +125,7 @@ def is_whole(path: str) -> bool:
 def same_as(path: str, known: Collection[Mark]) -> Mark | None:
     """Return the one of these files that the file there is, or is a whole copy of; an empty file is none."""
     for mark in known:
-        if mark.length and _begins(path, mark) and _size(path, mark.size + 1) == mark.size:
+        if mark.length and begins(path, mark) and _size(path, mark.size + 1) == mark.size:
             return mark
     return None
 
@@ -127,7 +138,7 @@ def _is_it(path: str, mark: Mark, offset: int) -> bool:
     if status.st_ino != mark.inode or (mark.device >= 0 and status.st_dev != mark.device):
         return False
     # A compressed one that is followed itself is known by its compressed bytes.
-    return _begins(path, mark, packed=True) and (path.endswith(".gz") or status.st_size >= offset)
+    return begins(path, mark, packed=True) and (path.endswith(".gz") or status.st_size >= offset)
 
 
 def _nearby(name: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -177,7 +188,7 @@ def _age(name: str, path: str) -> list[int]:
     return [-number for number in numbers] if len(numbers) == 1 and numbers[0] < 10_000 else numbers
 
 
-def _begins(path: str, mark: Mark, packed: bool = False) -> bool:
+def begins(path: str, mark: Mark, packed: bool = False) -> bool:
     """Return whether the content begins as that file's did; `packed`: the content of a `.gz` as it lies on the disk."""
     if not mark.length:
         return True

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,75 @@ def test_where_rotated_ones_fit_what_is_followed_they_are_not_read_again(inside)
     assert numbers(seen) == list(range(3, log.count))
     again = inside(run.spout.position(), path="logs")
     assert again.all() == []
+
+
+def test_one_that_is_compressed_as_soon_as_it_was_renamed_is_not_read_again(inside):
+    log, run, seen = _in_a_folder(inside)
+    log.rename()
+    seen += run.some(1000, 1.0)
+    log.pack("logs/a.log.1")  # as logrotate does without delaycompress, while its writer may still add to it
+    log.write(2)
+    seen += run.all()
+    assert numbers(seen) == list(range(log.count))
+    assert inside(run.spout.position(), path="logs").all() == []
+
+
+def test_one_that_is_being_compressed_is_left_alone(inside):
+    log, run, seen = _in_a_folder(inside)
+    log.rename()
+    seen += run.all()
+    whole = gzip.compress(Path("logs/a.log.1").read_bytes())
+    Path("logs/a.log.1.gz").write_bytes(whole[: len(whole) // 2])
+    seen += run.all()
+    os.unlink("logs/a.log.1.gz")
+    log.pack("logs/a.log.1")
+    log.write(2)
+    seen += run.all()
+    assert numbers(seen) == list(range(log.count))
+
+
+@pytest.mark.parametrize("copied", [0, 1])
+def test_one_that_is_being_copied_is_not_read_beside_it(inside, copied):
+    log, run, seen = _in_a_folder(inside)
+    whole = Path("logs/a.log").read_bytes()
+    Path("logs/a.log.1").write_bytes(whole * copied)
+    seen += run.all()  # it looks for files before the log is cut short
+    Path("logs/a.log.1").write_bytes(whole)
+    os.truncate("logs/a.log", 0)
+    log.touch("logs/a.log.1", "logs/a.log")
+    seen += run.some(1000, 1.0)
+    log.write(2)
+    seen += run.all()
+    assert numbers(seen) == list(range(log.count))
+
+
+def test_a_log_that_begins_as_another_does_is_read_where_it_is_no_copy_of_it(inside):
+    _, run, _ = _in_a_folder(inside)
+    with open("logs/a.log", "a") as file:
+        file.write("a banner\n" * 200)  # longer than what a file is known by
+    run.all()
+    whole = Path("logs/a.log").read_text()
+    for name, content in [
+        ("logs/b.log", whole),
+        ("logs/a-1.log", whole[:-200] + "line 7\n"),
+        ("logs/a-2.log", whole + "line 8\n"),
+    ]:
+        Path(name).write_text(content)
+        assert len(run.all()) == content.count("\n")
+    Path("logs/a-3.log").write_text(whole)
+    assert run.all() == []
+    with open("logs/a-3.log", "a") as file:
+        file.write("line 9\n")
+    assert len(run.all()) == whole.count("\n") + 1, "it was a copy of the other, until it grew beyond it"
+    Path("logs/a.log.1").write_text(whole)
+    assert len(inside(path="logs").all()) == sum(Path(each).read_text().count("\n") for each in glob("logs/*"))
+
+
+def _in_a_folder(inside):
+    os.mkdir("logs")
+    log = Log("logs/a.log")
+    run = inside(path="logs")
+    return log, run, run.some(1000)
 
 
 def test_a_file_of_another_with_an_inode_that_was_given_away_anew_is_not_taken_for_it(inside):
