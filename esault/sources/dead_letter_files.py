@@ -49,7 +49,10 @@ class DeadLetter:
         if not packed:
             return []
         try:
-            return [(key, value) for key, value in Codec().unpack(base64.b64decode(packed))]
+            rows = Codec().unpack(base64.b64decode(packed))
+            # What goes to a unit of aggregates in its own run holds the tuple's value.
+            combined = bool(self.record.get("combined"))
+            return [(key, value[2] if combined else value) for key, value in rows]
         except (FrameError, binascii.Error, TypeError, ValueError) as error:
             raise SourceError(
                 f"{self.file}: the tuple of dead letter {self.id} cannot be read here ({error}); the classes of its values must be importable"

@@ -144,6 +144,8 @@ class UnitPlan:
     timer_times: tuple[Callable[[Any], float] | None, ...] = ()
     #: name -> aggregate, of a bolt that keeps nothing else: engines that have these by name may use their own
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
+    #: its values are such as `Combine` makes of those of the user's
+    combined: bool = False
     #: says before a run what is wrong with what the bolt needs, such as a table on a server; None: nothing is asked
     check: Callable[[], None] | None = None
     #: whether it is sent watermarks by all its senders

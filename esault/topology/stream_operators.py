@@ -27,6 +27,7 @@ from esault.topology.operators.enrich import Enrich
 from esault.topology.operators.functions import Branch, Found, Lookup, Reread, Sample
 from esault.topology.operators.neighbours import Changes, Pairwise
 from esault.topology.operators.paces import THROTTLED, Batches, Debounce, DebounceByEvent, Throttle
+from esault.topology.split_keys import PARTIAL
 from esault.topology.unit_options import FAIL, UnitOptions
 from esault.topology.window import TimeWindow, WindowKind
 
@@ -388,6 +389,8 @@ class StreamOperators(Generic[K, V]):
             unit = self._draft.units[name]
             unit.settings = dataclasses.replace(unit.settings, aggregates=dict(aggregates))
         if combined:
+            taker = self._draft.units[f"{name}.{PARTIAL}" if split_hot_keys else name]
+            taker.settings = dataclasses.replace(taker.settings, combined=True)
             made._beside = {**(made._beside or {}), LATE: made[LATE].map(LateResults(aggregates), name="results")}
         return made
 

@@ -38,12 +38,14 @@ def dead_letter(
     at: str | None,
     rows: Sequence[tuple[Any, Any]] | None,
     event_time: float | None = None,
+    combined: bool = False,
 ) -> dict[str, Any]:
     """Return the record of a dead letter, of plain values but for key and value.
 
     `hook`: what raised, or the name of a function step; `number`: of the dead letter among those of this hook and sub-unit; `at`: where it
     goes when it is sent again, "input:0" of its unit or "step:NAME"; `rows`: what goes there. Without one of both it cannot be sent.
     `packed` has the rows exactly, as the codec packs them; `key` and `value` are for people. `checkpoint` says behind which it was written.
+    `combined`: each value in `rows` is a `Partial` that holds one of the user's.
     """
     packed = None
     if at is not None and rows is not None:
@@ -70,4 +72,5 @@ def dead_letter(
         "error": f"{type(error).__name__}: {error}",
         "traceback": traceback_of(error),
         "packed": packed,
+        **({"combined": True} if combined else {}),
     }

@@ -23,6 +23,7 @@ from esault.flow.operators.user_error import UserError, described, hook_of, say_
 from esault.flow.watermark.clock import times_at_once
 from esault.payload.attributes import get_attributes
 from esault.routing.ring import Name
+from esault.topology.aggregates.aggregated import is_one_value
 from esault.topology.bolt import Bolt
 from esault.topology.function import is_async
 
@@ -134,8 +135,19 @@ class Operator:
             at, rows = None if self.input is None else f"input:{self.input}", rows_of(hook, key, value)
             time, number = self._event_time(value), self.dead_letters
             context, codec = self.context, self.codec
+            combined = self.plan.combined and hook == "process" and is_one_value(value)
             record = dead_letter(
-                context, codec, error, hook, key, value=value, number=number, at=at, rows=rows, event_time=time
+                context,
+                codec,
+                error,
+                hook,
+                key,
+                value=value[2] if combined else value,
+                number=number,
+                at=at,
+                rows=rows,
+                event_time=time,
+                combined=combined,
             )
             self.dead_letter_sink.put(record)
 

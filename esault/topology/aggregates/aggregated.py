@@ -9,7 +9,7 @@ from esault.topology.aggregates.aggregate import Aggregate
 from esault.topology.bolt import Bolt
 from esault.topology.window import TimeWindow
 
-__all__ = ["Aggregated", "Combine", "LateResults", "Partial"]
+__all__ = ["Aggregated", "Combine", "LateResults", "Partial", "is_one_value"]
 
 #: (time, what is known of several values, None) or (time, None, a value)
 Partial = tuple[Any, tuple[Any, ...] | None, Any]
@@ -104,6 +104,11 @@ class LateResults:
             name: of.result(of.first(value) if known is None else of.read(known[i]))
             for i, (name, of) in enumerate(self._aggregates.items())
         }
+
+
+def is_one_value(partial: Any) -> bool:
+    """Return whether a `Partial` holds a value by itself, its last part, as it came."""
+    return type(partial) is tuple and len(partial) == 3 and partial[1] is None
 
 
 class Combine:

@@ -17,9 +17,11 @@ from test_change_machine import Fed
 from test_checkpoints import walk
 from windowed import LATENESS, at, windows_of
 
-from esault import Topology, TopologyError, TopologyFailed, skip
+from esault import Topology, TopologyError, TopologyFailed, dead_letter, skip
 from esault import aggregates as agg
 from esault.messages.settings import Settings
+from esault.sources import DeadLetters
+from esault.state.dead_letter_file import DeadLetterFile
 from esault.testing import LocalRuntime
 from esault.topology.aggregates.aggregated import Combine
 from esault.windows import CountWindow, SessionWindow, SlidingWindow, TumblingWindow
@@ -235,6 +237,25 @@ def test_sketches_are_near_the_truth_wherever_they_are_merged(combine):
     assert abs(found["median"] - 2500) < 5000 * 0.03
     assert abs(found["high"] - 4950) < 5000 * 0.03
     assert abs(found["different"] - 5000) < 5000 * 0.06
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("combine", [True, False])
+def test_a_dead_letter_is_the_tuple_that_failed_and_counts_in_a_later_run(combine, split, tmp_path):
+    bad = {"at": 3, "n": "three"}
+    options = {"time": at, "combine": combine, "split_hot_keys": split, "on_error": dead_letter("dead.jsonl")}
+
+    def summed(s):
+        s.aggregate("unit", {"count": agg.count(), "sum": agg.sum(lambda v: v["n"] + 0)}, TumblingWindow(30), **options)
+
+    local = run(summed, [*ROWS[:20], ("a", bad)])
+    (record,) = local.dead_letters
+    assert (record["key"], record["value"], record["event_time"], record["at"]) == ("a", bad, 3, "input:0")
+    dead = DeadLetterFile(str(tmp_path / "dead.jsonl"), 1)
+    dead.put(record)
+    dead.close()
+    again = run(lambda s: summed(s.map(lambda v: {**v, "n": 3})), DeadLetters(tmp_path / "dead.jsonl"))
+    assert [(key, value["count"], value["sum"]) for key, value in again.emitted("unit")] == [("a", 1, 3)]
 
 
 @pytest.mark.parametrize("combine", [True, False])
