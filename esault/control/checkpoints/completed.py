@@ -36,13 +36,15 @@ def completed_of(
         parts = sorted(cut.parts.get(name, []), key=lambda part: part.incarnation)
         staying = [part for part in parts if part.incarnation not in cut.leaving]
         table: tuple[tuple[int, int], ...] = ()
-        if unit.table is not None and unit.plan.kind == "bolt":
-            number = {owner: i for i, owner in enumerate(unit.table.owners())}
-            table = tuple((start, number[owner]) for start, owner in unit.table.snapshot()[1])
+        width = unit.width
+        if unit.planned is not None and unit.plan.kind == "bolt":  # what goes on from here has nothing left to move
+            number = {owner: i for i, owner in enumerate(unit.planned.owners())}
+            table = tuple((start, number[owner]) for start, owner in unit.planned.snapshot()[1])
+            width = len(number)
         made[name] = CompletedUnit(
             kind=unit.plan.kind,
             objects=unit.plan.objects,
-            parallelism=unit.parallelism if unit.plan.kind == "spout" and unit.splits is None else unit.width,
+            parallelism=unit.parallelism if unit.plan.kind == "spout" and unit.splits is None else width,
             chains=tuple(tuple(chain) for chain in chains.get(name, {}).values()),
             table=table,
             positions={cut.places[part.incarnation]: part.position for part in parts if part.position is not None},

@@ -145,6 +145,12 @@ class Unit:
         self.state.table = table
 
     @property
+    def planned(self) -> OutputTable | None:
+        """The same; while a change in subscales is on, as it will be when all of them have moved."""
+        change = self.change
+        return self.table if change is None or change.final is None else change.final
+
+    @property
     def measurements(self) -> Measurements:
         """The reports of its sub-units."""
         return self.state.measurements

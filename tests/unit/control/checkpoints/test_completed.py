@@ -6,11 +6,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from one_unit import unit_plan
+from one_unit import OneUnit, unit_plan
 
 from esault.control.checkpoints.checkpoints import Cut
 from esault.control.checkpoints.completed import check_plan, completed_of, table_like, widths, without_takers
+from esault.control.units.subscales import SUBSCALE_KEYS
 from esault.errors import UsageError
+from esault.messages.change import RangesHeld
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece, Snapped
 from esault.routing.ring import RING
 from esault.routing.table import OutputTable
@@ -21,7 +23,9 @@ PIECE = Piece("p", True, 3, 30, 0)
 
 def live(name, table=None, **options):
     plan = unit_plan(name, **options)
-    return SimpleNamespace(plan=plan, table=table, width=2, parallelism=2, sources={}, splits=None, name=name)
+    return SimpleNamespace(
+        plan=plan, table=table, planned=table, width=2, parallelism=2, sources={}, splits=None, name=name
+    )
 
 
 def checkpoint(handles=(), topology="t", **units):
@@ -64,6 +68,28 @@ def test_sub_units_are_numbered_by_part_and_the_table_names_them_so():
         == table_like(((0, 0), (RING // 2, 1)), [100, 200]).snapshot()[1]
     )
     assert table_like(count.table, [100, 200]).owners() == [100, 200]
+
+
+@pytest.mark.parametrize("kind", ["split", "merge"])
+def test_in_the_midst_of_a_change_it_has_the_table_that_was_asked_for(kind):
+    """A run that goes on from there would stay as uneven as the change was far, and cut where its subscales are."""
+    one = OneUnit(timers=True).running()
+    one.has_keys(2 * 4 * SUBSCALE_KEYS)
+    getattr(one.unit, kind)(2, one.now)
+    for new in [i for i, record in one.unit.subs.items() if record.built is None]:
+        one.newcomer(new)
+    one.say(*(RangesHeld(new, one.unit.change.version) for new in set(one.unit.change.waiting)))
+    one.move_on()
+    after = one.unit.change.final
+    cut = Cut(3, 10.0, places=dict.fromkeys(one.unit.subs, 0))
+    cut.parts = {"count": [Snapped(i, 3, piece=PIECE) for i in one.unit.subs]}
+    made = completed_of(cut, {"count": {i: [PIECE] for i in one.unit.subs}}, {"count": one.unit}, "run", 20, "t", True)
+    count = made.units["count"]
+    assert (count.parallelism, len(count.table)) == (len(after.owners()), len(after)) != (2, len(one.unit.table))
+    names = after.owners()
+    assert [(start, names[number]) for start, number in count.table] == list(after.snapshot()[1])
+    # Who wrote which state is as it is now.
+    assert count.ranges == tuple(tuple(one.unit.table.ranges(i)) for i in one.unit.subs)
 
 
 def test_nothing_that_stays_means_nothing_that_has_finished():
