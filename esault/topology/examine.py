@@ -60,6 +60,13 @@ _BATCH_BOLT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "finish": (),
     "close": (),
 }
+#: hooks of a Bolt that no BatchBolt is called by, and what does the same there
+_NOT_OF_BATCHES: Mapping[str, str] = {
+    "open_shared": "it has one object in each sub-unit, so write open(self, context), and keep what it opens in an attribute",
+    "close_shared": "it has one object in each sub-unit, so write close(self)",
+    "process_broadcast": "what all sub-units share is broadcast to a Bolt",
+    "process_broadcast_stream": "what all sub-units share is broadcast to a Bolt",
+}
 _SPOUT_HOOKS: Mapping[str, tuple[str, ...]] = {
     "check": (),
     "open": ("context",),
@@ -118,6 +125,11 @@ def examine_bolt_class(cls: type, unit: str) -> bool:
     if batch:
         if not takes_columns(cls):
             _examine_work(cls, unit, BatchBolt, "process_batch", "process_batch_stream", other="process")
+        for name, remedy in _NOT_OF_BATCHES.items():
+            if hasattr(cls, name):
+                raise TopologyError(
+                    f"unit {unit!r}: {cls.__name__} defines {name}, which a BatchBolt is not called by: {remedy}"
+                )
     else:
         _examine_work(cls, unit, Bolt, "process", "process_stream", other="process_batch")
     if inspect.isabstract(cls):

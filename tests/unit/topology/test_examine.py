@@ -346,6 +346,21 @@ def test_a_hook_that_cannot_be_called_is_refused(cls, said):
         examine_bolt_class(cls, "x")
 
 
+@pytest.mark.parametrize(
+    ("hook", "remedy"),
+    [
+        ("open_shared", "write open(self, context), and keep"),
+        ("close_shared", "write close(self)"),
+        ("process_broadcast", "is broadcast to a Bolt"),
+        ("process_broadcast_stream", "is broadcast to a Bolt"),
+    ],
+)
+def test_a_hook_of_a_bolt_that_no_batch_bolt_is_called_by_is_refused(hook, remedy):
+    said = f"unit 'x': Mine defines {hook}, which a BatchBolt is not called by: .*{re.escape(remedy)}"
+    with pytest.raises(TopologyError, match=said):
+        examine_bolt_class(batch_bolt(**{hook: lambda self, *given: None}), "x")
+
+
 class Nothing(Bolt):
     def finish(self):
         pass
