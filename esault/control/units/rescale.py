@@ -88,6 +88,7 @@ class Rescale(Component):
         }
         self._guards: dict[Guard, Callable[[float], bool]] = {
             Guard.NEW_OWNERS_STARTED: self._new_owners_started,
+            Guard.OVERTAKEN: self._overtaken,
             Guard.ALL_HOLD: self._all_hold,
             Guard.ALL_MOVED: self._all_moved,
             Guard.NOTHING_LEFT: lambda now: not self._on.later,
@@ -194,6 +195,8 @@ class Rescale(Component):
 
     def _tell_new_owners_to_hold(self, message: Any, now: float) -> None:
         change = self._on
+        assert self._unit.table is not None
+        change.table.version = self._unit.table.version
         change.waiting = change.new_owners if self._unit.moves_rows else set()
         for new_owner in change.waiting:
             self._send_hold(new_owner, change.old_owners, new_owner in change.news)
@@ -225,14 +228,21 @@ class Rescale(Component):
         # A sender that is being registered is confirmed first: it would not be waited for else.
         return not self._on.waiting and not self._senders.registering
 
+    def _overtaken(self, now: float) -> bool:
+        """Return whether a sender whose channel broke meanwhile has had this version already.
+
+        It would take no other table for it, and its barrier would be taken for a word that it sends by the new one.
+        """
+        assert self._unit.table is not None
+        return self._all_hold(now) and self._unit.table.version >= self._on.version
+
     # moving ----------------------------------------------------------------------------------------
 
     def _publish_table(self, message: Any, now: float) -> None:
         change, unit = self._on, self._unit
         assert unit.table is not None
         change.published_at = change.published_at or now
-        # A sender whose channel broke meanwhile has had that version already: it would take no other table for it.
-        published = max(change.version, unit.table.version + 1)
+        published = change.version
         unit.table = change.table.copy()
         unit.table.version = published
         owners = set(unit.table.owners())

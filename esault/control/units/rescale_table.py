@@ -62,6 +62,7 @@ class Guard(Enum):
     """A condition that a state waits for."""
 
     NEW_OWNERS_STARTED = "all new owners started"
+    OVERTAKEN = "all hold, a sender has its version"
     ALL_HOLD = "all hold, no sender registers"
     ALL_MOVED = "all moved, all senders switched"
     NOTHING_LEFT = "no subscale is left"
@@ -150,6 +151,11 @@ TABLE: Mapping[RescaleState, Mapping[type, Cell]] = {
     },
 }
 
+#: a channel broke meanwhile, and its sender has had a table of the same version, by the owners before
+_HELD_ANEW = {
+    state: Completion(Guard.OVERTAKEN, (Effect.TELL_NEW_OWNERS_TO_HOLD,), state)
+    for state in (RescaleState.HOLDING, RescaleState.HOLDING_NEXT)
+}
 _PUBLISHED = Completion(
     Guard.ALL_HOLD,
     (Effect.PUBLISH_TABLE, Effect.TELL_OLD_OWNERS_TO_HAND_OVER, Effect.LET_THE_ENDED_FINISH),
@@ -161,7 +167,7 @@ COMPLETIONS: Mapping[RescaleState, tuple[Completion, ...]] = {
     RescaleState.STARTING: (
         Completion(Guard.NEW_OWNERS_STARTED, (Effect.TELL_NEW_OWNERS_TO_HOLD,), RescaleState.HOLDING),
     ),
-    RescaleState.HOLDING: (_PUBLISHED,),
+    RescaleState.HOLDING: (_HELD_ANEW[RescaleState.HOLDING], _PUBLISHED),
     RescaleState.MOVING: (Completion(Guard.ALL_MOVED, (), RescaleState.BETWEEN),),
     RescaleState.BETWEEN: (
         Completion(Guard.NOTHING_LEFT, (Effect.RECORD,), RescaleState.IDLE),
@@ -169,5 +175,5 @@ COMPLETIONS: Mapping[RescaleState, tuple[Completion, ...]] = {
             Guard.ALL_STARTED, (Effect.BEGIN_SUBSCALE, Effect.TELL_NEW_OWNERS_TO_HOLD), RescaleState.HOLDING_NEXT
         ),
     ),
-    RescaleState.HOLDING_NEXT: (_PUBLISHED,),
+    RescaleState.HOLDING_NEXT: (_HELD_ANEW[RescaleState.HOLDING_NEXT], _PUBLISHED),
 }

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from one_unit import OneUnit
+from one_unit import SENDER, OneUnit
 
 from esault import UsageError
 from esault.control.units.change import Requested
@@ -23,7 +23,7 @@ from esault.messages.change import (
     RangesHeld,
     StateInstalled,
 )
-from esault.messages.control import Fork, Kill, TableFor
+from esault.messages.control import Added, Broken, Fork, Kill, TableFor
 from esault.routing.table_change import split
 
 IDLE, STARTING, HOLDING, MOVING, BETWEEN, HOLDING_NEXT = RescaleState
@@ -173,6 +173,26 @@ def test_a_replacement_of_a_new_owner_holds_before_it_takes_over():
     one.unit.check(one.now)
     assert one.unit.rescaling.state is IDLE
     one.check_owners()
+
+
+@pytest.mark.parametrize("state", [HOLDING, HOLDING_NEXT])
+def test_where_a_channel_breaks_meanwhile_all_hold_anew_by_a_version_that_its_sender_has_not(state):
+    one = standing(state)
+    before = one.unit.change.version
+    one.say(Broken(2, SENDER, "a frame is missing"))
+    one.say(*(Added(i, (SENDER,)) for i in list(one.unit.subs)))
+    assert one.table_for_sender().version == before  # the barrier of its new channels says so, too
+    one.say(RangesHeld(3, before))
+    assert one.unit.rescaling.state is state
+    ((to, hold),) = one.sent(HoldRanges)
+    assert (to, hold.version) == (3, before + 1)
+    one.say(RangesHeld(3, before))  # said twice: it means nothing
+    assert one.unit.rescaling.state is state
+    one.say(RangesHeld(3, before + 1))
+    assert one.unit.rescaling.state is MOVING
+    assert [m.table.version for _, m in one.sent(TableFor)] == [before + 1]
+    one.move_all()
+    assert [record.dropped for record in one.unit.changes] == [""]
 
 
 def test_a_dropped_merge_takes_back_what_it_had_told_those_that_stay():
