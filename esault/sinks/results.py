@@ -5,17 +5,19 @@ Only what was committed is read. `esault.read` is the public name.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from esault.errors import SinkError, UsageError
 from esault.object_store.stored_object import is_url, local_path
 from esault.sinks.committed_file import committed_length
 from esault.sinks.landing.log import LOG_FOLDER
-from esault.sinks.landing.schema import ADDED, UPSERT_ADDED
+from esault.sinks.landing.schema import ADDED, UPSERT_ADDED, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 _DELETED = UPSERT_ADDED[1].name
-_ADDED = [column.name for column in ADDED + UPSERT_ADDED]
+#: digits of which a whole number may be beyond 64 bits
+_MANY_DIGITS = re.compile(rb"\d{19}")
 
 
 def read(
@@ -77,18 +80,26 @@ def _of_table(folder: str, version: int | None, columns: Sequence[str] | None, a
     log = table_log(folder)
     state = log.at(version)
     assert state.files is not None
+    ours = [column.name for column in _added(state.schema, state.primary_key)]
     wanted = None
     if columns is not None:
         # what says which row is newer, or comes twice, is needed whether it is asked for or not
-        _check(folder, columns, [column.name for column in state.schema if column.name != _DELETED])
-        wanted = [*columns, *state.primary_key, *_ADDED]
+        hidden = _DELETED if state.primary_key else None
+        _check(folder, columns, [column.name for column in state.schema if column.name != hidden])
+        wanted = [*columns, *state.primary_key, *ours]
     rows = read_parts(log.table, list(state.files.values()), state.schema, wanted)
     if state.primary_key:
         rows = there(newest_of_each(rows, state.primary_key)).drop_columns([_DELETED])
-    elif not state.distinct:
+    elif ours and not state.distinct:
         rows = first_of_each(rows)
     asked = set(columns or ())
-    return rows.drop_columns([n for n in rows.schema.names if n in _ADDED and not added and n not in asked])
+    return rows.drop_columns([n for n in rows.schema.names if n in ours and not added and n not in asked])
+
+
+def _added(schema: Schema, primary_key: Sequence[str]) -> Schema:
+    """The columns of a table that are not the user's, who may have some of their names where they are not added."""
+    last = UPSERT_ADDED if primary_key else ADDED
+    return last if schema[-len(last) :] == last else ()
 
 
 def _of_delta(folder: str, version: int | None) -> pa.Table:
@@ -125,6 +136,7 @@ def _of_lines(path: str) -> pa.Table:
     if not data.strip():
         return pa.table({})
     longest = max(map(len, data.split(b"\n"))) + 1
+    _check_whole_numbers(path, data)
     try:
         return pj.read_json(pa.BufferReader(data), pj.ReadOptions(block_size=max(1 << 20, 2 * longest)))
     except pa.ArrowInvalid as error:
@@ -134,16 +146,40 @@ def _of_lines(path: str) -> pa.Table:
         except ValueError:
             raise SinkError(f"{path} holds no JSON lines: {error}") from None
         raise SinkError(
-            f"{path}: its lines do not fit columns, since a field has values of several types ({error}). Read it line by "
-            "line with json.loads"
+            f"{path}: its lines do not fit columns, since a field has values of several types ({error}; NaN and Infinity are "
+            "texts there). Read it line by line with json.loads, or land a table"
         ) from None
+
+
+def _check_whole_numbers(path: str, data: bytes) -> None:
+    """Raise SinkError for one beyond 64 bits: Arrow would make floats of all numbers of its column."""
+    if _MANY_DIGITS.search(data) is None:
+        return
+    for line in data.split(b"\n"):
+        if _MANY_DIGITS.search(line) is not None:
+            with contextlib.suppress(ValueError, RecursionError):  # who reads it says so
+                number = _beyond_64_bits(json.loads(line))
+                if number is not None:
+                    raise SinkError(
+                        f"{path} holds {number}, and columns have whole numbers of 64 bits. Read it line by line with json.loads, or land "
+                        "it as text"
+                    )
+
+
+def _beyond_64_bits(value: Any) -> int | None:
+    """The first such number in a value; None: there is none."""
+    if isinstance(value, int):
+        return None if -(2**63) <= value < 2**63 else value
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((found for found in map(_beyond_64_bits, parts) if found is not None), None)
 
 
 def _of_parquet(path: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = sorted(glob.glob(os.path.join(path, "*.parquet")) if os.path.isdir(path) else glob.glob(path))
+    pattern = os.path.join(glob.escape(path), "*.parquet") if os.path.isdir(path) else path
+    names = sorted(glob.glob(pattern, recursive=True))
     if os.path.isfile(path):
         names = [path]
     if not names:

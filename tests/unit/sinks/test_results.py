@@ -49,6 +49,14 @@ def test_the_rows_of_plain_files_come_as_one_table(tmp_path):
     assert read(tmp_path / "[a].parquet").num_rows == 2
 
 
+def test_a_pattern_reaches_all_folders_and_a_folder_may_have_any_name(tmp_path):
+    for place in (".", "x", "x/y", "[1]"):
+        (tmp_path / place).mkdir(exist_ok=True)
+        pq.write_table(ROWS, tmp_path / place / "a.parquet")
+    assert read(tmp_path / "**/*.parquet").num_rows == 8
+    assert read(tmp_path / "[1]").num_rows == 2
+
+
 def test_lines_are_read_up_to_the_last_commit(tmp_path):
     path = tmp_path / "out.jsonl"
     path.write_text("".join(json.dumps({"key": key, "value": {"n": n}}) + "\n" for key, n in [("a", 1), ("b", 2)]))
@@ -59,12 +67,27 @@ def test_lines_are_read_up_to_the_last_commit(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [('{"a": \n', "holds no JSON lines"), ('{"a": 1}\n{"a": "x"}\n', "a field has values of several types")],
+    [
+        ('{"a": \n', "holds no JSON lines"),
+        ('{"a": 1}\n{"a": "x"}\n', "a field has values of several types"),
+        ('{"a": 0.5}\n{"a": "NaN"}\n', "NaN and Infinity are texts there"),
+        (
+            '{"a": 1}\n{"a": [{"b": -9223372036854775809}]}\n',
+            "-9223372036854775809, and columns have whole numbers of 64 bits",
+        ),
+        ('{"a": "9223372036854775808"}\n{"a": 9223372036854775808}\n', "holds 9223372036854775808"),
+    ],
 )
 def test_lines_that_are_no_table_are_said(tmp_path, text, said):
     (tmp_path / "out.jsonl").write_text(text)
     with pytest.raises(SinkError, match=said):
         read(tmp_path / "out.jsonl")
+
+
+def test_texts_and_floats_of_many_digits_are_no_whole_numbers(tmp_path):
+    rows = [{"a": 1e22, "b": "9223372036854775808", "c": 9223372036854775807}] * 2
+    (tmp_path / "out.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read(tmp_path / "out.jsonl").to_pylist() == rows
 
 
 def test_where_nothing_is_the_error_says_what_there_is(tmp_path):
@@ -94,6 +117,22 @@ def test_without_pyarrow_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"pip install 'esault\[parquet\]'"):
         read("x")
+
+
+@pytest.mark.parametrize(
+    ("options", "names"), [({}, ("_time", "_deleted")), ({"primary_key": "key"}, ("_time", "_run"))]
+)
+def test_columns_that_have_the_names_of_added_ones_are_the_users(tmp_path, options, names):
+    sink = Parquet(tmp_path / "t", {"key": str, names[0]: float, names[1]: str}, **options)
+    sink.begin(RunInfo("r1", "t", "out"))
+    sink.context = Context("out", run="r1")
+    sink.open(sink.context)
+    sink.write([Row("a", (0.5, "x"), 0.0, "1")])
+    over(sink.commit(1, over(sink.prepare(1))))
+    row = {"key": "a", names[0]: 0.5, names[1]: "x"}
+    assert read(tmp_path / "t").to_pylist() == [row]
+    assert read(tmp_path / "t", list(row)).to_pylist() == [row]
+    sink.end(True)
 
 
 @pytest.mark.parametrize(
