@@ -10,10 +10,12 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from esault.errors import SinkError
 from esault.sinks.landing.arrow import parquet_bytes
 from esault.sinks.landing.disk import Disk, explained
 from esault.sinks.landing.merge import codes
 from esault.sinks.landing.schema import Schema
+from esault.sinks.landing.values import short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +31,8 @@ PARTITION_TYPES: dict[str, Callable[[Any], str]] = {
 }
 #: Hive's name for null in the name of a folder
 _NULL = "__HIVE_DEFAULT_PARTITION__"
+#: bytes of a name on the disks that there are
+_LONGEST_NAME = 255
 #: characters of a text in statistics: longer ones would have to be cut
 _LONGEST = 32
 
@@ -65,16 +69,25 @@ def stage(folder: str, rows: pa.Table, schema: Schema, partition_by: Sequence[st
     parts = []
     for values, piece in _split(rows, partition_by):
         texts = {name: None if value is None else PARTITION_TYPES[kinds[name]](value) for name, value in values.items()}
+        folders = [_folder(name, text) for name, text in texts.items()]
         data = parquet_bytes(piece)
         name = f"part-{os.urandom(16).hex()}.parquet"
         path = os.path.join(folder, name)
         with explained("writing", path):
             disk.write_new(path, memoryview(data))
-        within = "/".join(
-            f"{_escaped(name)}={_NULL if text is None else _escaped(text)}" for name, text in texts.items()
-        )
-        parts.append(StagedPart(name, within, texts, data.size, piece.num_rows, _stats(piece, kinds)))
+        parts.append(StagedPart(name, "/".join(folders), texts, data.size, piece.num_rows, _stats(piece, kinds)))
     return parts
+
+
+def _folder(name: str, text: str | None) -> str:
+    """Return the name of the folder of a partition. Raises SinkError for one that no disk takes: only the commit would find out."""
+    folder = f"{_escaped(name)}={_NULL if text is None else _escaped(text)}"
+    if len(folder) > _LONGEST_NAME:
+        raise SinkError(
+            f"DeltaSink: column {name!r} holds a text of {len(text or '')} characters, {short(text)}, too long for a folder's name "
+            "(partition_by); divide the table by a column with shorter ones"
+        )
+    return folder
 
 
 def _escaped(text: str) -> str:

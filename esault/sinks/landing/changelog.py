@@ -89,6 +89,8 @@ class Changelog:
         if flagged is not None:
             said = keys if flagged == 0 else cells[flagged - 1]
             gone = [before or bool(now) for before, now in zip(gone, said)]
+        if True in gone:
+            self._check_nulls(keys, cells, gone)
         if not self._by_key:
             every: list[Any] = [keys, *cells]
             for place in self._places:
@@ -123,6 +125,14 @@ class Changelog:
                 f"key ({', '.join(self.key)}) is not the tuple's key alone; name a bool column that says so: "
                 'deleted="..."'
             )
+
+    def _check_nulls(self, keys: Sequence[Any], cells: Sequence[Sequence[Any]], gone: Sequence[bool]) -> None:
+        """Raise SinkError for a null that was not declared: beside a row that is gone its column may hold nulls."""
+        for declared, column in zip(self._declared[1:], cells):
+            if not declared.nullable:
+                for key, cell, none in zip(keys, column, gone):
+                    if cell is None and not none:
+                        fitting(self._owner, declared, [cell], [key])
 
     def _spread(self, keys: Sequence[Any], values: Sequence[Any], gone: Sequence[bool]) -> list[Sequence[Any]]:
         """The columns where some values are None: nulls stand in those rows."""

@@ -78,6 +78,8 @@ def _timestamp(value: Any) -> Any:
             "it has no time zone, so it is unknown which moment it means; use datetime.now(timezone.utc), "
             "or value.replace(tzinfo=timezone.utc) where it is UTC"
         )
+    if type(value) is not datetime and getattr(value, "nanosecond", None):  # one of pandas
+        raise ValueError("it has nanoseconds, and the column microseconds; use value.floor('us')")
     return value
 
 
@@ -163,7 +165,7 @@ def unfold(
     if width == 0:
         return []
     kinds = set(map(type, values))
-    if width == 1 and not any(kind in _SEVERAL or record_of(kind) is not None for kind in kinds):
+    if width == 1 and not any(issubclass(kind, _SEVERAL) or record_of(kind) is not None for kind in kinds):
         return [values]
     if kinds <= {tuple, list} and set(map(len, values)) == {width}:
         return list(zip(*values))

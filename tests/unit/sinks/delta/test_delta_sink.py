@@ -110,6 +110,13 @@ class TestRowsOfATable:
         assert at.to_table(filter=pc.field("n") == 3).num_rows == 1
         assert at.to_table(filter=pc.field("f") < 0).num_rows == 1
 
+    def test_a_text_that_cannot_name_a_folder_is_refused_before_the_checkpoint(self, tmp_path, run):
+        made = run(lambda: DeltaSink(tmp_path / "t", WORDS, partition_by="word"))
+        made.commit(("ü" * 41, 1))  # each is six characters of a folder's name
+        with pytest.raises(SinkError, match=r"column 'word' holds a text of 42 characters, .* too long for a folder"):
+            made.prepared([("ü" * 42, 2)])
+        assert esault.read(tmp_path / "t").num_rows == 1
+
     def test_one_version_for_each_checkpoint_with_what_all_sub_units_prepared(self, tmp_path, run):
         made = run(lambda: DeltaSink(tmp_path, WORDS))
         other = DeltaSink(tmp_path, WORDS)

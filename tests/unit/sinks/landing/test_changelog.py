@@ -48,8 +48,16 @@ def test_none_deletes_a_key_and_its_columns_are_null_then():
     assert [nulls for _, nulls in cells] == [False, False]
 
 
+@pytest.mark.parametrize("gone", [None, ("b", True)])
+def test_a_null_is_refused_also_beside_a_deletion(gone):
+    made = changelog(KEY, NAME, Column("out", "boolean", True), deleted=None if gone is None else "out")
+    with pytest.raises(SinkError, match=r"column 'name' is str, but key 2 has None, .* declare the column with"):
+        newest(made, [1, 2], [gone, {"out": False}])
+    assert newest(made, [1, 2], [gone, ("b", None)])[2] == (["b", None], 1, False)
+
+
 def test_a_column_may_say_that_a_row_is_gone():
-    made = changelog(KEY, NAME, OUT, deleted="out")
+    made = changelog(KEY, NAME, Column("out", "boolean", True), deleted="out")
     assert newest(made, [1, 2, 1], [("a", False), ("b", None), ("c", True)]) == {
         1: (["c", True], 2, True),
         2: (["b", None], 1, False),

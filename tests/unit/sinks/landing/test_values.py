@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections import namedtuple
+from collections import Counter, OrderedDict, namedtuple
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -17,6 +17,12 @@ from esault.sinks.landing.schema import Column
 from esault.sinks.landing.values import fitting, short, unfold
 
 NOW = datetime(2026, 1, 2, tzinfo=timezone.utc)
+
+
+class Fine(datetime):
+    """As pandas has them."""
+
+    nanosecond = 7
 
 
 class Color(enum.Enum):
@@ -81,6 +87,7 @@ def test_what_fits_is_kept_exactly(kind, value, kept):
         ("binary", "a", "of type str"),
         ("timestamp", datetime(2026, 1, 2), "it has no time zone"),
         ("timestamp", date(2026, 1, 2), "of type date"),
+        ("timestamp", Fine(2026, 1, 2, tzinfo=timezone.utc), "it has nanoseconds"),
         ("date", NOW, "of type datetime"),
         ("decimal(38,18)", 1.5, "of type float"),
         ("decimal(38,18)", True, "of type bool"),
@@ -122,6 +129,7 @@ def test_a_value_fills_its_columns_in_whatever_shape(make):
 def test_one_column_takes_the_value_as_it_is():
     assert columns(["a", None], ["x"]) == [["a", None]]
     assert columns([("a",), {"x": "b"}], ["x"]) == [["a", "b"]]
+    assert columns([Counter(x=3), OrderedDict(x=4)], ["x"]) == [[3, 4]]
     assert columns([None, 3], []) == []
 
 
