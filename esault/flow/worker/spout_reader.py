@@ -23,6 +23,8 @@ from esault.topology.windowed_spout import WindowedSpout
 __all__ = ["SpoutReader", "reads_by"]
 
 _STOPPING = (KeyboardInterrupt, GeneratorExit)
+#: types of which only those of two are left once all rows are known to have one length: to look at each row costs as much as the rest
+_PAIRS = frozenset({tuple, list})
 
 
 def reads_by(kind: type[Any]) -> str:
@@ -98,11 +100,11 @@ class SpoutReader:
             assert isinstance(self._emitter, BatchEmitter)
             return self._emitter.columns(rows.keys, rows.values)
         try:
-            keys, values = zip(*rows)
+            keys, values = zip(*rows, strict=True)
         except (TypeError, ValueError):
             raise self._no_pairs(rows) from None
         if not self._emitter.trusted:
-            if not all(map(_is_pair, rows)):
+            if not _PAIRS.issuperset(map(type, rows)) and not all(map(_is_pair, rows)):
                 raise self._no_pairs(rows)
             for key, value in zip(keys, values):
                 self._emitter.check(key, value)
