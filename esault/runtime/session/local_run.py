@@ -22,6 +22,7 @@ from esault.flow.send.end_sinks import end_sinks
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.session.chained import chained_of
+from esault.runtime.session.late_lines import late_lines
 from esault.runtime.session.open_state import open_state
 from esault.runtime.session.plan_check import check_plan
 from esault.runtime.session.request import SLOTS, Quiet, Request, TimelineView, View
@@ -151,6 +152,8 @@ def _run_local(
         end_sinks(plan.sinks, ended_ok, may_repeat(local.driver), local.background)
     view.update(snapshot(local.driver, local.now()))  # a short run has shown nothing yet
     report = local.report()
+    for text in late_lines(plan, report):
+        view.notice(text)
     if metrics is not None and timeline is not None:
         page = timeline.last(local.driver, local.now())
         if page is not None:

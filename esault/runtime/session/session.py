@@ -56,6 +56,7 @@ from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
 from esault.runtime.session.first_widths import with_readers
 from esault.runtime.session.idle_watch import IdleWatch
+from esault.runtime.session.late_lines import late_lines
 from esault.runtime.session.learned import learnt_by_policies, with_learned
 from esault.runtime.session.open_state import open_state
 from esault.runtime.session.plan_check import check_plan
@@ -252,6 +253,8 @@ class Session:
                     collected=_collected(self.plan, str(run_dir), self._located.path),
                     landed=places(self.plan.sinks),
                 )
+                for text in late_lines(self.plan, report):
+                    self._view.notice(text)
                 patience = 2.0
                 if state is not None:
                     self._mark_ended(state, report)
