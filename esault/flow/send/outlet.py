@@ -157,31 +157,8 @@ class OutletRunner:
         if step.kind == "combine":
             combined: Columns = function(keys, values, ids)
             return combined
-        results: Sequence[Any] | None = None
-        try:
-            if step.kind == "flat_map":
-                results = [tuple(function(v)) for v in values]
-            elif step.kind == "filter":
-                # Here, since a result may refuse to be true or false, as an array does.
-                kept = tuple(map(function, values))
-                if len(kept) == len(values):
-                    return _where(kept, keys, values, ids)
-            else:
-                batched = self._batched.get(step.name)
-                results = None if batched is None else batched.results(values)
-                if results is None:
-                    results = tuple(map(function, values))
-                    # a StopIteration of the function ends the map as if there were no more
-                    if len(results) != len(values):
-                        results = None
-        except _STOPPING:
-            raise
-        except BaseException:
-            pass
-        if results is None:
-            # Again, row by row, to find the one that raised. Functions of steps hold no state, so that is no harm. Not in the
-            # `except`: what the row raises would come with the same error once more before it.
-            results = [self._row(step, k, v) for k, v in zip(keys, values)]
+        results, failed = self._results(step, keys, values)
+        if failed:
             good = [r is not _FAILED for r in results]
             keys, values, results = (
                 list(compress(keys, good)),
@@ -189,12 +166,21 @@ class OutletRunner:
                 list(compress(results, good)),
             )
             ids = list(compress(ids, good)) if ids is not None else None
+        if step.kind == "filter":
+            try:
+                return _where(results, keys, values, ids)
+            except _STOPPING:
+                raise
+            except BaseException:
+                pass
+            # A result refuses to be true or false, as an array does. Not in the `except`: what the row raises would come with the same
+            # error once more before it.
+            results = [r if type(r) is bool else self._row(step, k, v) for k, v, r in zip(keys, values, results)]
+            return _where([r is True for r in results], keys, values, ids)
         if step.kind == "map":
             return keys, results, ids
         if step.kind == "key_by":
             return results, values, ids
-        if step.kind == "filter":
-            return _where(results, keys, values, ids)
         flat_keys: list[Any] = []
         flat_values: list[Any] = []
         for key, many in zip(keys, results):
@@ -204,10 +190,41 @@ class OutletRunner:
             ids = [f"{id}.{i}" for id, many in zip(ids, results) for i in range(len(many))]
         return flat_keys, flat_values, ids
 
-    def _row(self, step: Step, key: Any, value: Any) -> Any:
+    def _results(self, step: Step, keys: Sequence[Any], values: Sequence[Any]) -> tuple[Sequence[Any], bool]:
+        """Return what the function makes of each value, `_FAILED` where it raises and its policy survives that, and whether there are such."""
+        batched = self._batched.get(step.name)
+        found = None if batched is None else batched.results(values)
+        if found is not None:
+            return found, False
+        function, failed, rest = step.function, False, iter(values)
+        results: list[Any] = []
+        while True:
+            error: BaseException | None = None
+            try:
+                # Where one raises, what was made of those before it stays: no function is called twice with what it has taken.
+                made = map(function, rest)
+                results.extend(map(tuple, made) if step.kind == "flat_map" else made)
+            except _STOPPING:
+                raise
+            except BaseException as raised:
+                error = raised
+            place = len(results)
+            if place == len(values):
+                return results if step.kind in ("filter", "flat_map") else tuple(results), failed
+            # Not in the `except`: what another try raises would come with this error before it. None: a StopIteration has ended the map.
+            results.append(self._row(step, keys[place], values[place], error))
+            failed = failed or results[place] is _FAILED
+
+    def _row(self, step: Step, key: Any, value: Any, failed: BaseException | None = None) -> Any:
+        """Return what the function makes of a value, by its policy; `failed`: what it has raised already. Raises UserError."""
         policy, tries = step.on_error, 0
+        if failed is not None and step.kind == "flat_map" and type(failed) is TypeError and _is_of_engine(failed):
+            failed = None  # what it returned are no values: that is said below
         while True:
             try:
+                if failed is not None:
+                    raised, failed = failed, None
+                    raise raised
                 result = step.function(value)
                 if step.kind == "filter":
                     return bool(result)
@@ -239,3 +256,8 @@ def _where(results: Sequence[Any], keys: Sequence[Any], values: Sequence[Any], i
         tuple(compress(values, results)),
         tuple(compress(ids, results)) if ids is not None else None,
     )
+
+
+def _is_of_engine(error: BaseException) -> bool:
+    """Return whether no function of the user's raised it."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
