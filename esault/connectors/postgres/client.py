@@ -13,7 +13,17 @@ from esault.answer_watch import AnswerWatch
 from esault.errors import EsaultError
 from esault.topology.error_policy import Backoff
 
-__all__ = ["Client", "connection_options", "library", "passes", "qualified", "quoted", "table_name"]
+__all__ = [
+    "Client",
+    "connected",
+    "connection_options",
+    "forms",
+    "library",
+    "passes",
+    "qualified",
+    "quoted",
+    "table_name",
+]
 
 T = TypeVar("T")
 #: seconds that one attempt to connect may take
@@ -56,6 +66,25 @@ def _unreadable(text: str) -> str:
     # Names of options are said; what else libpq quotes may be of a password.
     option = re.fullmatch('invalid (?:connection option|URI query parameter:) "([a-z_]+)"', text.strip())
     return f"the dsn has the option {option[1]!r}, which libpq does not know" if option else "the dsn cannot be read"
+
+
+def forms(pgconn: Any) -> list[str]:
+    """Return the statements that give a connection the forms of dates and spans of time that are read here.
+
+    None where it has them: a server, a database or a user may be set to others.
+    """
+    wanted = (("DateStyle", "ISO"), ("IntervalStyle", "postgres"))
+    said = {name: (pgconn.parameter_status(name.encode()) or b"").decode() for name, _ in wanted}
+    return [f"set {name} to '{form}'" for name, form in wanted if said[name] and not said[name].startswith(form)]
+
+
+def connected(psycopg: Any, dsn: str) -> Any:
+    """Return a new connection. Raises psycopg.Error."""
+    connection = psycopg.connect(dsn, **connection_options(psycopg, dsn))
+    for statement in forms(connection.pgconn):
+        connection.execute(statement)
+        connection.commit()
+    return connection
 
 
 def quoted(name: str) -> str:
@@ -140,7 +169,7 @@ class Client:
 
     def _attempt(self, psycopg: Any, work: Callable[[Any], T]) -> T:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._dsn, **connection_options(psycopg, self._dsn))
+            self._connection = connected(psycopg, self._dsn)
         try:
             with self._connection.transaction(), self._connection.cursor() as cursor:
                 return work(cursor)

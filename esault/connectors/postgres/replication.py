@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from esault.connectors.postgres.client import connection_options
+from esault.connectors.postgres.client import connection_options, forms
 
 __all__ = ["Replication", "lsn_of", "lsn_text"]
 
@@ -52,14 +52,20 @@ class Replication:
             text = self._connection.error_message.decode("utf-8", "replace")
             self._connection.finish()
             raise psycopg.OperationalError(text)
+        # Values come as texts, in forms that this connection is set to.
+        for statement in (*forms(self._connection), "set client_encoding to 'UTF8'"):
+            self._exec(statement, self._pq.ExecStatus.COMMAND_OK)
         options = f"proto_version '1', publication_names '{publication.replace(chr(39), chr(39) * 2)}'"
         asked = f'START_REPLICATION SLOT "{slot}" LOGICAL {lsn_text(lsn)} ({options})'
-        result = self._connection.exec_(asked.encode())
-        if result.status != self._pq.ExecStatus.COPY_BOTH:
+        self._exec(asked, self._pq.ExecStatus.COPY_BOTH)
+        self._connection.nonblocking = 1
+
+    def _exec(self, statement: str, wanted: Any) -> None:
+        result = self._connection.exec_(statement.encode())
+        if result.status != wanted:
             text = result.error_message.decode("utf-8", "replace")
             self._connection.finish()
-            raise psycopg.OperationalError(text)
-        self._connection.nonblocking = 1
+            raise self._psycopg.OperationalError(text)
 
     def receive(self) -> bytes | None:
         """Return the next message of the plugin; None where there is none now. Raises psycopg.Error where the stream has ended."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,8 @@ from typing import Any, ClassVar
 from esault.connectors.postgres.client import Client, table_name
 from esault.connectors.postgres.statements import Statements
 from esault.errors import SinkError, TopologyError
+from esault.payload.scalar import plainer
+from esault.sinks.json_row import encode_value
 from esault.sinks.landing.values import spread_keys, unfold
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
@@ -222,5 +223,15 @@ def _types(columns: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+#: types of values that the client writes as they are
+_AS_THEY_ARE = frozenset({type(None), *TYPES}) - {dict, list}
+
+
 def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, (dict, list, tuple)) else value
+    """Return a value as the client is to write it. Raises SinkError for what has no form in JSON."""
+    if type(value) in _AS_THEY_ARE:
+        return value
+    way = plainer(type(value))
+    if way is not None:
+        return way(value)
+    return encode_value(value).decode() if isinstance(value, (dict, list, tuple)) else value

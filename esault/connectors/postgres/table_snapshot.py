@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.connectors.postgres.client import connection_options, library, qualified, table_name
+from esault.connectors.postgres.client import connected, connection_options, library, qualified, table_name
 from esault.connectors.postgres.replication import lsn_of
 from esault.errors import SourceError
 
@@ -41,7 +41,7 @@ class TableSnapshot:
         #: changes behind this place are not in the snapshot
         self.lsn: int = lsn_of(result.get_value(0, 1).decode())
         name = result.get_value(0, 2).decode()
-        self._reader = psycopg.connect(dsn, **connection_options(psycopg, dsn))
+        self._reader = connected(psycopg, dsn)
         self._reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         cursor = self._reader.cursor()
         cursor.execute(f"set transaction snapshot '{name}'")

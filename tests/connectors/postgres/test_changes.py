@@ -268,3 +268,43 @@ def test_a_large_value_that_did_not_change_is_never_taken_for_none(server, table
     with pytest.raises(SourceError, match="REPLICA IDENTITY FULL"):
         rows_of(source, 1)
     source.close()
+
+
+@pytest.fixture(params=["LATIN1", "UTF8"])
+def elsewhere(server, request):
+    """A database of other customs than those of most: it has dates, spans of time and characters in forms of its own."""
+    name = f"d_{uuid.uuid4().hex[:8]}"
+    server.ask(f"create database {name} encoding {request.param} lc_collate 'C' lc_ctype 'C' template template0")
+    for setting in ("datestyle = 'German, DMY'", "intervalstyle = 'iso_8601'", "timezone = 'Asia/Kolkata'"):
+        server.ask(f"alter database {name} set {setting}")
+    database = Database(psycopg.conninfo.make_conninfo(server.dsn, dbname=name))
+    yield database
+    drop_slots(database, "orders")
+    server.ask(f"drop database {name} with (force)")
+
+
+class Database:
+    def __init__(self, dsn):
+        self.dsn = dsn
+
+    def ask(self, statement, *values):
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+
+def test_the_customs_of_a_database_make_no_other_values(elsewhere):
+    at = datetime.datetime(2026, 2, 1, 12, tzinfo=datetime.timezone.utc)
+    day, row = (
+        datetime.date(2026, 2, 1),
+        "'Zürich', timestamptz '2026-02-01T12:00:00Z', date '2026-02-01', interval '26 hours'",
+    )
+    elsewhere.ask("create table orders (id int primary key, city text, at timestamptz, day date, span interval)")
+    elsewhere.ask(f"insert into orders values (1, {row})")
+    source = opened(elsewhere, "orders")
+    first = rows_of(source, 1)
+    elsewhere.ask(f"insert into orders values (2, {row})")
+    both = first + rows_of(source, 1)
+    source.close()
+    span = datetime.timedelta(hours=26)
+    assert both == [(n, {"id": n, "city": "Zürich", "at": at, "day": day, "span": span}) for n in (1, 2)]

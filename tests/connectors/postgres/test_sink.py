@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import itertools
 import os
+import pathlib
 import socket
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import depth
+import numpy as np
 import psycopg
 import pytest
 from waiting import until
@@ -97,6 +100,22 @@ def test_values_of_python_are_values_of_the_table(server, ask):
     assert ask(f"select * from {table} order by id") == [
         ("a", 5, True, at, ["x"], decimal.Decimal("1.50")),
         ("b", 7, None, None, None, None),
+    ]
+
+
+class City(enum.Enum):
+    ROME = "rome"
+
+
+def test_what_stands_for_a_plainer_value_is_written_as_that_and_json_as_json_lines_have_it(server, ask):
+    at = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    inner = {"at": at, "price": decimal.Decimal("1.50"), "ratio": float("nan"), "city": City.ROME, "of": {3: (1, 2)}}
+    rows = [("rome", (pathlib.PurePosixPath("/x"), np.int64(7), np.float64(0.5), City.ROME, inner, [City.ROME, at]))]
+    kinds = {"k": str, "path": str, "n": int, "x": float, "city": str, "inner": dict, "list": list}
+    table = written(server, rows, kinds)
+    said = {"at": "2026-01-02T00:00:00+00:00", "price": "1.50", "ratio": "NaN", "city": "rome", "of": {"3": [1, 2]}}
+    assert ask(f"select * from {table}") == [
+        ("rome", "/x", 7, 0.5, "rome", said, ["rome", "2026-01-02T00:00:00+00:00"])
     ]
 
 
