@@ -183,7 +183,7 @@ def test_a_union_of_streams_with_times_has_time():
 def test_what_takes_one_stream_says_so_of_a_union():
     s = Topology("t").spout("rows", Nothing())
     with pytest.raises(TopologyError, match="no single stream"):
-        s.union(s.map(n)).join_table("j", s)
+        s.union(s.map(n)).join("j", s, within=(1, 1))
     with pytest.raises(TopologyError, match="no stream of topology 't'"):
         s.union(Topology("u").spout("rows", Nothing()))
 
