@@ -194,13 +194,15 @@ class StreamOperators(Generic[K, V]):
     ) -> Stream[K, V]:
         """At most `count` tuples of each key in any `seconds`; the others go to the stream "throttled" beside the main one.
 
-        `by` as in `distinct`.
+        `by` as in `distinct`; by event time what comes more than `seconds` behind the watermark goes to the stream "late".
         """
         where = f"unit {name!r}"
         time = self._time_by(where, by)
         seconds = check_seconds(where, "seconds", seconds)
         factory = functools.partial(Throttle, _count(where, count), seconds, time)
-        options = UnitOptions.of_call(locals(), streams=(THROTTLED,), expire_after=seconds, expire_by=by)
+        # By event time what was let through counts for tuples that are up to `seconds` late.
+        late, lasts = ((), seconds) if time is None else ((LATE,), 2 * seconds)
+        options = UnitOptions.of_call(locals(), streams=(THROTTLED, *late), expire_after=lasts, expire_by=by)
         return self._same_values(self._unit(name, factory, options))
 
     def debounce(
@@ -218,7 +220,8 @@ class StreamOperators(Generic[K, V]):
     ) -> Stream[K, V]:
         """The last tuple of each burst: one of whose key nothing comes for `seconds`. At the end of the stream the last of each key.
 
-        `by` as in `distinct`; by event time it is emitted when the watermark has come so far.
+        `by` as in `distinct`; by event time it is emitted when the watermark has come so far, and what comes more than `seconds` behind
+        that goes to the stream "late".
         """
         where = f"unit {name!r}"
         time = self._time_by(where, by)
@@ -226,7 +229,8 @@ class StreamOperators(Generic[K, V]):
         factory: Callable[[], Bolt[Any, Any, Any, Any]] = (
             functools.partial(Debounce, seconds) if time is None else functools.partial(DebounceByEvent, seconds, time)
         )
-        return self._unit(name, factory, UnitOptions.of_call(locals(), expire_after=None))
+        late = () if time is None else (LATE,)
+        return self._unit(name, factory, UnitOptions.of_call(locals(), streams=late, expire_after=None))
 
     def batch(
         self,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
 from typing import Any
 
 from esault.topology.bolt import Bolt
+from esault.topology.operators.distinct import LATE
 
 __all__ = ["THROTTLED", "Batches", "Debounce", "DebounceByEvent", "Throttle"]
 
@@ -14,7 +16,10 @@ THROTTLED = "throttled"
 
 
 class Throttle(Bolt[Any, Any, Any, Any]):
-    """It lets `count` tuples of a key through in any `seconds`; `time` gives a value's time, None: the clock does."""
+    """It lets `count` tuples of a key through in any `seconds`; `time` gives a value's time, None: the clock does.
+
+    A tuple of event time is judged exactly up to `seconds` behind the watermark; a later one goes to the stream "late".
+    """
 
     __slots__ = ("count", "seconds", "time", "times")
 
@@ -22,27 +27,38 @@ class Throttle(Bolt[Any, Any, Any, Any]):
         self.count = count
         self.seconds = seconds
         self.time = time
-        #: of those that were let through and still count
-        self.times: tuple[float, ...] = ()
+        #: of those that were let through and still count, in order
+        self.times: list[float] = []
 
     def process(self, key: Any, value: Any) -> None:
         """Emit the value, or send it to the stream "throttled"."""
+        seconds, times = self.seconds, self.times
         if self.time is None:
-            at = over = self.context.now()
+            at = self.context.now()
+            kept = at - seconds
         else:
-            at, over = self.time(value), self.context.watermark(key)
-        near = [time for time in self.times if abs(at - time) < self.seconds]
-        if len(near) >= self.count:
+            at, late = self.time(value), self.context.watermark(key) - seconds
+            if at < late:
+                self.emit(key, value, LATE)
+                return
+            kept = late - seconds
+        # By differences, whose rounding decides as it does wherever two times are compared; the order stays.
+        first = bisect_left(times, True, key=lambda time: at - time < seconds)
+        last = len(times)
+        if times and times[-1] > at:
+            last = bisect_left(times, True, key=lambda time: time - at >= seconds)
+        if last - first >= self.count:
             self.emit(key, value, THROTTLED)
             return
-        self.times = (*[time for time in self.times if time > over - self.seconds], at)
+        del times[: bisect_right(times, kept)]
+        insort(times, at)
         self.emit(key, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"times": self.times}
+        return {"times": tuple(self.times)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.times = tuple(state["times"])
+        self.times = sorted(state["times"])
 
 
 class Debounce(Bolt[Any, Any, Any, Any]):
@@ -77,7 +93,10 @@ class Debounce(Bolt[Any, Any, Any, Any]):
 
 
 class DebounceByEvent(Bolt[Any, Any, Any, Any]):
-    """It emits each value that no other one follows within `seconds` of event time; of those of one time the last that came."""
+    """It emits each value that no other one follows within `seconds` of event time; of those of one time the last that came.
+
+    Of one that comes more than `seconds` behind the watermark it is not known any more what followed: it goes to the stream "late".
+    """
 
     __slots__ = ("pending", "seconds", "time")
 
@@ -90,6 +109,11 @@ class DebounceByEvent(Bolt[Any, Any, Any, Any]):
     def process(self, key: Any, value: Any) -> None:
         """Keep it until it is known what followed."""
         at = self.time(value)
+        if at < self.context.watermark(key) - self.seconds:
+            self.emit(key, value, LATE)
+            if not self.pending:
+                self.clear_state()
+            return
         name = repr(float(at) + 0.0)  # 1 and 1.0 are one time, as are 0.0 and -0.0
         self.pending[name] = (at, value)
         self.timer(name, at + self.seconds)

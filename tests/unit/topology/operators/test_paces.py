@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from esault.topology.operators.distinct import LATE
 from esault.topology.operators.paces import THROTTLED, Batches, Debounce, DebounceByEvent, Throttle
 from tests.unit.topology.operators.recorded import recorded
 
@@ -31,6 +34,23 @@ def test_a_throttle_in_order_takes_the_first_that_it_may(times, count, seconds):
         if sum(time - seconds < before for before in through) < count:
             through.append(time)
     assert bolt.values() == through
+
+
+@given(times, st.integers(1, 3), st.integers(1, 8), st.integers(0, 12))
+@example(times=[5, 30, 6], count=1, seconds=4, behind=0)
+def test_a_throttle_lets_no_more_through_however_late_they_come(times, count, seconds, behind):
+    bolt = recorded(Throttle, count, seconds, float)
+    newest = float("-inf")
+    for time in times:
+        newest = max(newest, time)
+        bolt.clock = newest - behind
+        before = bolt.values()
+        bolt.come(time)
+        near = sum(abs(time - other) < seconds for other in before)
+        to = LATE if time < bolt.clock - seconds else THROTTLED if near >= count else None
+        assert bolt.out[-1] == (time, to)
+    through = bolt.values()
+    assert all(sum(start <= time < start + seconds for time in through) <= count for start in through)
 
 
 def test_a_throttle_forgets_what_counts_no_more():
@@ -63,6 +83,44 @@ def test_a_debounce_by_event_time_does_not_depend_on_the_order(times, order, sec
     quiet = [time for time in latest if not any(time < other < time + seconds for other in latest)]
     assert bolt.values() == [(time, latest[time]) for time in sorted(quiet)]
     assert not bolt.pending
+
+
+@given(times, st.integers(1, 8), st.integers(0, 12))
+@example(times=[5, 12, 40, 6], seconds=10, behind=0)
+def test_a_debounce_by_event_time_emits_none_of_which_it_knew_what_followed(times, seconds, behind):
+    bolt = recorded(DebounceByEvent, seconds, lambda value: value[0])
+    newest, seen = float("-inf"), []
+    for number, time in enumerate([*times, None]):
+        if time is not None:
+            newest = max(newest, time)
+        before = len(bolt.out)
+        bolt.pass_(newest - behind if time is not None else 100)
+        for (emitted, _), to in bolt.out[before:]:
+            assert to is None and not any(emitted < other < emitted + seconds for other in seen)
+        if time is None:
+            continue
+        bolt.come((time, number))
+        if time < bolt.clock - seconds:
+            assert bolt.out[-1] == ((time, number), LATE)
+        else:
+            seen.append(time)
+    assert not bolt.pending
+
+
+def test_a_late_tuple_alone_leaves_no_state_of_its_key():
+    cleared = []
+
+    class Cleared(DebounceByEvent):
+        def clear_state(self):
+            cleared.append(self.key)
+
+        def emit(self, key, value, stream=None):
+            pass
+
+    bolt = Cleared(5, float)
+    bolt.key, bolt.context = "k", SimpleNamespace(watermark=lambda key: 20)
+    bolt.process("k", 14)
+    assert cleared == ["k"]
 
 
 @pytest.mark.parametrize(("one", "two"), [(1, 1.0), (1.0, 1), (0.0, -0.0), (-0.0, 0), (True, 1)])
