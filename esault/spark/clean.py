@@ -125,9 +125,13 @@ class Clean:
                 begun = read_next(self.name, log, done, self._rules, other.version)
             except SinkError:
                 begun = None  # that version is no longer kept
-            if begun is not None and begun.why is None and begun.inputs == put_aside:
+            if begun is not None and self.gone_to(begun):
                 return begun
         return read_next(self.name, log, done, self._rules, full=full)
+
+    def gone_to(self, reading: Reading) -> bool:
+        """Return whether the quarantine has gone as far as this already, in a step that was killed, whatever it was asked."""
+        return reading.why is None and self.quarantine.state().inputs[:2] == reading.inputs[:2]
 
     def run(
         self, spark: Callable[[], SparkSession], say: Say, full: bool = False, cluster: bool = False
@@ -141,7 +145,7 @@ class Clean:
             if reading is None:
                 return None
             repeats = 0
-            interrupted = self.quarantine.state().inputs == reading.inputs and reading.why is None
+            interrupted = self.gone_to(reading)
             if not interrupted:
                 repeats = self._put_together(reading, spark() if cluster else None, say)
                 reading = self.next(full)
@@ -269,7 +273,7 @@ class Clean:
             with contextlib.ExitStack() as stack:
                 return self._staged(spark, reading, good, interrupted, stack)
         except AnalysisException as error:
-            raise UsageError(f"clean {self.name}: {error}") from None
+            raise UsageError(f"clean {self.name}: {said(error)}") from None
         except failures() as error:
             raise _Unreadable(said(error)) from None
 

@@ -8,7 +8,7 @@ crash, and a job that begins again after one reads on where the last visible ent
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from esault.sinks.landing.entry import Entry, Input, Part, encode
 from esault.sinks.landing.schema import Schema
 from esault.sinks.landing.state import TableState
 
-__all__ = ["Log", "Reading", "mark_of", "read_next", "read_of"]
+__all__ = ["Log", "Reading", "mark_of", "noted", "read_next", "read_of"]
 
 
 class Log(Protocol):
@@ -67,6 +67,11 @@ def read_of(inputs: Iterable[Input], name: str) -> Input | None:
     return next((one for one in inputs if one.name == name), None)
 
 
+def noted(inputs: Sequence[Input], name: str) -> Input | None:
+    """Return what is noted under `name` behind the tables, of which one may be called so, too; None: nothing."""
+    return next((one for one in reversed(inputs) if one.name == name), None)
+
+
 def read_next(
     name: str, log: Log, done: tuple[Input, ...], rules: str, until: int | None = None, full: bool = False
 ) -> Reading | None:
@@ -82,7 +87,7 @@ def read_next(
     runs: set[str] = set()
     if before is not None and why is None:
         why, added, runs = _since(name, log, before, state.version)
-        if why is None and read_of(done, "rules") != Input("rules", 0, rules):
+        if why is None and noted(done, "rules") != Input("rules", 0, rules):
             why = "what it is to do has changed"
         if why is None and not added:
             return None
@@ -92,7 +97,10 @@ def read_next(
         assert state.files is not None
         added = list(state.files.values())
     ((_, last),) = log.entries(state.version - 1, state.version)
-    inputs = (Input(name, state.version, mark_of(last)), Input("rules", 0, rules))
+    inputs: tuple[Input, ...] = (Input(name, state.version, mark_of(last)), Input("rules", 0, rules))
+    if full and done:  # who reads it whole sees by this that it is another table now
+        before = noted(done, "full")
+        inputs += (Input("full", 1 if before is None else before.version + 1),)
     key = state.primary_key
     return Reading(tuple(added), state.schema, state.evolved, state.distinct, inputs, frozenset(runs), why, key)
 

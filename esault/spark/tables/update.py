@@ -15,7 +15,7 @@ from esault.sinks.landing import table_log
 from esault.sinks.landing.entry import Input, Part
 from esault.sinks.landing.schema import Schema
 from esault.sinks.landing.state import TableState
-from esault.spark.reading import read_next, read_of
+from esault.spark.reading import noted, read_next, read_of
 
 __all__ = ["Rows", "Update", "next_update", "resumed"]
 
@@ -132,7 +132,7 @@ def _why_anew(inputs: Sequence[Input], rules: str, done: tuple[Input, ...], full
         return "it is the first time"
     if full:
         return "it was asked for"
-    if read_of(done, "rules") != Input("rules", 0, rules):
+    if noted(done, "rules") != Input("rules", 0, rules):
         return "what it is to do has changed"
     changed = [one.name for one in inputs if read_of(done, one.name) != one]
     return f"{', '.join(changed)} changed" if changed else None

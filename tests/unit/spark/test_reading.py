@@ -13,7 +13,7 @@ from esault.errors import SinkError
 from esault.sinks.landing.entry import Entry, Input, Part
 from esault.sinks.landing.schema import Column
 from esault.sinks.landing.state import TableState
-from esault.spark.reading import read_next, read_of
+from esault.spark.reading import noted, read_next, read_of
 
 SCHEMA = (Column("word", "string"),)
 
@@ -148,3 +148,26 @@ def test_a_step_may_end_at_an_earlier_version() -> None:
     assert read_of(reader.inputs, "nobody") is None
     with pytest.raises(SinkError, match="no such version"):
         reader.step(until=9)
+
+
+def test_a_table_may_have_the_name_of_what_is_noted_behind_the_tables() -> None:
+    for name in ("rules", "full", "backfill"):
+        history = History()
+        history.all.append(Entry("rows", run="r1", add=(history.part(frozenset({0})),)))
+        first = read_next(name, history, (), "r")
+        assert first is not None and read_next(name, history, first.inputs, "r") is None
+        history.all.append(Entry("rows", run="r1", add=(history.part(frozenset({1})),)))
+        more = read_next(name, history, first.inputs, "r")
+        assert more is not None and (more.why, more.rows) == (None, 1)
+
+
+def test_what_was_made_anew_because_it_was_asked_for_is_another_table() -> None:
+    history = History()
+    history.all.append(Entry("rows", run="r1", add=(history.part(frozenset({0})),)))
+    reader, seen = Reader(history), []
+    for full in (True, True, True):  # at first there is nothing to be made anew
+        reader.step(full=full)
+        seen.append(reader.inputs)
+        assert reader.step() is None
+    assert len(set(seen)) == 3
+    assert noted(seen[0], "full") is None

@@ -104,6 +104,17 @@ def test_a_table_without_streams_is_made_anew_where_one_has_changed(folders: dic
     assert update.why == "sales, rates changed" and update.count == 5
 
 
+def test_a_table_may_be_called_rules(folders: dict[str, str]) -> None:
+    folders = {"sales": folders["sales"], "rules": folders["rates"]}
+    first = needed(next_update(folders, ("sales",), "r", ()))
+    assert next_update(folders, ("sales",), "r", first.inputs) is None
+    add(Path(folders["sales"]), [1])
+    update = needed(next_update(folders, ("sales",), "r", first.inputs))
+    assert update.why is None and [numbers(update.rows[name]) for name in folders] == [[1], [200]]
+    view = needed(next_update(folders, (), "r", ()))
+    assert next_update(folders, (), "r", view.inputs) is None
+
+
 def test_a_compaction_is_no_change_of_a_table_that_is_read_whole(folders: dict[str, str]) -> None:
     add(Path(folders["rates"]), [201], inputs=(Input("from", 1, "a"),))
     done = needed(next_update(folders, (), "r", ())).inputs
