@@ -47,6 +47,8 @@ class Step(Protocol):
     name: str
     table_name: str
     path: str
+    #: folders of the tables that it writes besides
+    beside: Sequence[str]
     #: the tables that it reads, by name
     reads_tables: Sequence[str]
     reads: str

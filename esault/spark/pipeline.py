@@ -248,7 +248,8 @@ class Pipeline:
         with self._watched(spark, step.name) as watched:
             done = step.run(watched, self._say, full)
         if done is not None:
-            self._put_together(DerivedTable(step.path), spark)
+            for path in (step.path, *step.beside):
+                self._put_together(DerivedTable(path), spark)
         return done
 
     def _compact(self, table: str, spark: Callable[[], SparkSession]) -> None:

@@ -77,6 +77,7 @@ class TableStep:
         self.table = DerivedTable(self.path, self._one.retention)
         self.quarantine = DerivedTable(os.path.join(into, "quarantine", name))
         self._gone = DerivedTable(os.path.join(into, "deleted", name))
+        self.beside: Sequence[str] = (self.quarantine.path, self._gone.path)
         self._keyed = KeyedRows(self._one, self.path, self._gone)
         self.expectations = Expectations(name, self._one.expectations or {})
         reads, stream = _stored_reads(self._one, declared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,10 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent / "tables"))
+from derived_tables import add
+
+from esault.sinks.landing import table_log
 from esault.spark import pipeline
 from esault.spark.pipeline import Pipeline
 
@@ -97,3 +102,22 @@ def test_the_list_says_which_tables_wait_for_what_they_read(tmp_path: Path) -> N
     jobs, _ = Pipeline({}, str(tmp_path / "into"), steps=steps).listing()
     first = "what it reads is made first"
     assert [row[3] for row in jobs.rows] == ["3 rows in 1 part", first, first, "up to date", "to be made"]
+
+
+def test_small_parts_of_what_a_step_writes_besides_are_put_together_too(tmp_path: Path) -> None:
+    class Step:
+        name, table_name, reads_tables, quarantines = "table:sold", "sold", ("sales",), True
+        reads = writes = comment = ""
+        path = str(tmp_path / "tables/sold")
+        beside = (str(tmp_path / "quarantine/sold"), str(tmp_path / "deleted/sold"))
+
+        def run(self, *_: Any) -> str:
+            return "done"
+
+    step: Any = Step()
+    made = Pipeline({"sales": str(tmp_path / "sales")}, str(tmp_path / "into"), steps=[step])
+    for folder, count in ((step.path, 8), (step.beside[0], 8), (step.beside[1], 7)):
+        for n in range(count):
+            add(Path(folder), [n])
+    made._step(step, lambda: None, False)  # type: ignore[arg-type, return-value]
+    assert [len(table_log(folder).files()) for folder in (step.path, *step.beside)] == [1, 1, 7]
