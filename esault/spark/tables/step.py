@@ -24,7 +24,7 @@ from esault.sinks.landing.state import TableState
 from esault.spark.columns import stored
 from esault.spark.derived import DerivedTable
 from esault.spark.failure import failures, said
-from esault.spark.reading import read_of
+from esault.spark.reading import noted, read_of
 from esault.spark.rows import folders_of
 from esault.spark.staging import writing
 from esault.spark.table import quoted, read_parts, spark_schema
@@ -168,16 +168,26 @@ class TableStep:
                 raise UsageError(
                     f"table {self.table_name} has not been made yet: run esault analyze without --backfill"
                 )
+            if self._further_in_its_quarantine(done):
+                raise UsageError(
+                    f"an update of table {self.table_name} was killed when its quarantine was written and the table was not: run "
+                    f"esault analyze --job {self.name}, and then again with --backfill"
+                )
             update = next_update(self._folders, self._stream, self._rules, done, True, done)
             assert update is not None  # all of it
-            if read_of(update.inputs, "rules") != read_of(done, "rules"):
+            if noted(update.inputs, "rules") != noted(done, "rules"):
                 say(f"{self.name}: its code has changed; outside of the range rows of the old one stay")
-            number = read_of(done, "backfill")
+            number = noted(done, "backfill")
             inputs = (*update.inputs, Input("backfill", 1 if number is None else number.version + 1))
             say(f"{self.name}: rows where {where}, of {update.count:,}")
             made = self._update(spark(), replace(update, inputs=inputs, why=None), False, where)
             self._publish()
             return made
+
+    def _further_in_its_quarantine(self, done: tuple[Input, ...]) -> bool:
+        """Return whether rows of an update stand in the quarantine that is not in the table."""
+        begun = self.quarantine.state().inputs if self.expectations.quarantines else ()
+        return bool(begun) and any(read_of(begun, name) != read_of(done, name) for name in self._stream)
 
     def _publish(self) -> None:
         if self._one.format == "delta" and self.table.state().version >= 0:
