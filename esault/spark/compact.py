@@ -91,15 +91,16 @@ def _compact_newest(log: CommitLog, disk: Disk, before: Sequence[Part], say: Cal
 def neighbours(parts: Sequence[Part], target_bytes: int, target_rows: int = TARGET_ROWS) -> Iterator[list[Part]]:
     """Neighbours that are small, together up to the target; at least two."""
     group: list[Part] = []
+    size = rows = 0
     for part in parts:
         small = part.bytes <= target_bytes // 2 and part.rows <= target_rows // 2
-        size, rows = sum(one.bytes for one in group), sum(one.rows for one in group)
         if group and (not small or size + part.bytes > target_bytes or rows + part.rows > target_rows):
             if len(group) > 1:
                 yield group
-            group = []
+            group, size, rows = [], 0, 0
         if small:
             group.append(part)
+            size, rows = size + part.bytes, rows + part.rows
     if len(group) > 1:
         yield group
 

@@ -12,7 +12,7 @@ from esault.errors import SinkError
 from esault.sinks.landing import CommitLog, parts, table_log, vacuum
 from esault.sinks.parquet import Parquet
 from esault.sinks.spark_table import SparkTable
-from esault.spark.compact import Compacted, compact
+from esault.spark.compact import Compacted, compact, neighbours
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 
@@ -176,3 +176,20 @@ def test_processes_that_write_while_others_compact_lose_and_repeat_nothing(tmp_p
     compact(tmp_path)
     assert sorted(totals(tmp_path)) == [1000 * sub_unit + epoch for sub_unit in range(3) for epoch in range(40)]
     assert len(parts(tmp_path)) == 1
+
+
+def test_each_part_is_looked_at_a_few_times_however_many_become_one() -> None:
+    looks = 0
+
+    class Looked:
+        rows = 1
+
+        @property
+        def bytes(self) -> int:
+            nonlocal looks
+            looks += 1
+            return 1
+
+    parts: Any = [Looked() for _ in range(300)]
+    assert [len(group) for group in neighbours(parts, 100)] == [100, 100, 100]
+    assert looks <= 4 * len(parts)
