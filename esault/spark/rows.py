@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from esault.errors import UsageError
 from esault.sinks.landing.schema import ADDED, Column, Schema
+from esault.spark.failure import said
 from esault.spark.table import quoted, read_parts
 
 if TYPE_CHECKING:
@@ -102,15 +103,15 @@ def reason(table: str, rows: DataFrame, schema: Schema, expectations: Mapping[st
     reasons = [f.when(unfit, f.lit("an int is none of the floats that its column holds by now"))]
     for column in schema:
         if not column.nullable:
-            said = f"column {column.name!r} is null, and is declared {column.python}"
-            reasons.append(f.when(f.col(quoted(column.name)).isNull() & ~unfit, f.lit(said)))
+            null = f"column {column.name!r} is null, and is declared {column.python}"
+            reasons.append(f.when(f.col(quoted(column.name)).isNull() & ~unfit, f.lit(null)))
     for name, condition in expectations.items():
         try:
             holds = f.coalesce(f.expr(condition), f.lit(False))
-            rows.select(f.when(~holds, f.lit(name)))
+            rows.where(~holds)  # where an aggregate is none, which one of all rows may be
         except AnalysisException as error:
             raise UsageError(
-                f"expectations of {table}: {name!r} is no condition on a row ({condition}): {error}"
+                f"expectations of {table}: {name!r} is no condition on a row ({condition}): {said(error)}"
             ) from None
         reasons.append(f.when(~unfit & ~holds, f.lit(f"not as expected: {name}")))
     return f.nullif(f.concat_ws("; ", *reasons), f.lit(""))

@@ -363,13 +363,18 @@ def test_rules_that_cannot_be_are_named(spark: Any, landed: Any, tmp_path: Path)
         ({"expectations": {"tabel": {}}}, "expectations: there is no table 'tabel'; there are: table"),
         ({"expectations": {"table": {"a": "totl > 1"}}}, r"expectations of table: 'a' is no condition on a row \(totl"),
         (
+            {"expectations": {"table": {"a": "count(total) > 1"}}},
+            r"'a' is no condition on a row \(count\(total\) > 1\)",
+        ),
+        (
             {"partition_by": {"table": ("hour",)}},
             "there is no column 'hour'; there are: .*, and date, the day of _time",
         ),
         ({"partition_by": {"table": ("a/b",)}}, "'a/b' cannot be the name of a folder"),
     ]:
-        with pytest.raises(UsageError, match=message):
+        with pytest.raises(UsageError, match=message) as raised:
             Jobs(table.path, tmp_path / "into", **rules).run()
+        assert "Relation" not in str(raised.value)  # of Spark's plans
     with pytest.raises(UsageError, match="there is no job 'x'; there are: clean:table, compact:table, reports"):
         Jobs(table.path, tmp_path / "into").run(job="x")
 
