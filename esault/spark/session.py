@@ -91,7 +91,8 @@ def session(
     require_pyspark()
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    # in a thread beside the one that made it no session is active
+    running = SparkSession.getActiveSession() or SparkSession._instantiatedSession
     if running is not None:
         if not hasattr(running, "_jvm"):
             raise UsageError(

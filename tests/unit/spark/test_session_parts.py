@@ -19,7 +19,7 @@ from esault.errors import UsageError
 from esault.spark.failure import BEGIN, END, without_told
 from esault.spark.folder import temporary_folder
 from esault.spark.master import check_master
-from esault.spark.session import OLDEST, _conf, require_pyspark
+from esault.spark.session import OLDEST, _conf, require_pyspark, session
 
 
 @pytest.mark.parametrize(
@@ -127,3 +127,17 @@ def test_a_pyspark_that_is_too_old_is_refused(version: str | None, monkeypatch: 
 def test_the_oldest_pyspark_is_the_one_that_is_installed_by_the_extra() -> None:
     said = (Path(__file__).parents[3] / "setup.cfg").read_text()
     assert f"pyspark[sql]>={'.'.join(map(str, OLDEST))}\n" in said
+
+
+def test_a_thread_takes_the_session_that_another_has_made(monkeypatch):
+    pytest.importorskip("pyspark")
+    from types import SimpleNamespace
+
+    from pyspark.sql import SparkSession
+
+    there = SimpleNamespace(_jvm=None)
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", there)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)  # as Spark says in a thread of its own
+    with session() as found:
+        assert found is there
+    assert SparkSession._instantiatedSession is there
