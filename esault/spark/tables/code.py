@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 import re
 import types
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 __all__ = ["code_mark"]
@@ -17,6 +17,9 @@ __all__ = ["code_mark"]
 _PLAIN: tuple[type, ...] = (str, int, float, complex, bool, bytes, type(None), range, decimal.Decimal)
 _PLAIN += (datetime.date, datetime.time, datetime.timedelta)
 _HOLDERS = (list, tuple, set, frozenset, dict)
+#: a function whose results are kept
+_CACHED: Any = type(functools.lru_cache(int))
+_CALLED: tuple[type, ...] = (types.FunctionType, type, _CACHED, functools.partial)
 
 
 def code_mark(function: Callable[..., Any], *said: str) -> str:
@@ -52,23 +55,38 @@ def _parts(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
 
 def _used(name: str, value: Any, home: Any, seen: set[int]) -> Iterator[str]:
     """Yield what counts of a value that code of the module `home` uses by this name."""
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, _CACHED):
+        value = value.__wrapped__
+    if isinstance(value, functools.partial):
+        for said, one in [("", value.func), *enumerate(value.args), *value.keywords.items()]:
+            yield from _used(f"{name}({said})", one, home, seen)
+    elif isinstance(value, types.FunctionType):
         if value.__module__ == home:
             yield name
             yield from _parts(value, seen)
     elif isinstance(value, type):
         if value.__module__ == home and id(value) not in seen:
             seen.add(id(value))
+            for base in value.__bases__:
+                yield from _used(f"{name}({base.__name__})", base, home, seen)
             for member, content in vars(value).items():
-                inner = getattr(
-                    content, "__func__", getattr(content, "fget", content)
-                )  # of a static method, a property
+                inner = _inner(content)
                 if not member.startswith("__") or isinstance(inner, types.FunctionType):
                     yield from _used(f"{name}.{member}", inner, home, seen)
     elif isinstance(value, (*_PLAIN, *_HOLDERS, re.Pattern)) or _is_own(value, home):
         yield f"{name}={_said(value, home)}"
         for one in _held(value, home, set()):
             yield from _used(name, one, home, seen)
+
+
+def _inner(content: Any) -> Any:
+    """Return the function of a static method, or of a property."""
+    if isinstance(content, types.FunctionType):
+        return content
+    for name in ("__func__", "fget", "func"):
+        if isinstance(inner := getattr(content, name, None), types.FunctionType):
+            return inner
+    return content
 
 
 def _is_own(value: Any, home: Any) -> bool:
@@ -78,7 +96,7 @@ def _is_own(value: Any, home: Any) -> bool:
 
 def _held(value: Any, home: Any, within: set[int]) -> Iterator[Any]:
     """Functions and classes that a collection or an object holds, its own class among them."""
-    if isinstance(value, (types.FunctionType, type)):
+    if isinstance(value, _CALLED):
         yield value
     elif id(value) in within:
         return
@@ -101,7 +119,7 @@ def _said(value: Any, home: Any, within: tuple[int, ...] = ()) -> str:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if id(value) in within:
         return kind
-    say = partial(_said, home=home, within=(*within, id(value)))
+    say = functools.partial(_said, home=home, within=(*within, id(value)))
     if isinstance(value, dict):
         return f"{{{', '.join(f'{say(key)}: {say(one)}' for key, one in value.items())}}}"
     if isinstance(value, (set, frozenset)):

@@ -59,6 +59,27 @@ def doubled(x: int) -> int:
 STEPS = (len, lambda x: x)
 
 
+class Fair(Price):
+    @functools.cached_property
+    def once(self) -> int:
+        return 1
+
+
+@functools.lru_cache
+def kept(x: int) -> int:
+    return 2 * x
+
+
+KEPT = [kept]
+
+
+def times(x: int, y: int) -> int:
+    return x * y
+
+
+twice = functools.partial(times, 2)
+
+
 def helper(x: int) -> int:
     return x * FACTOR
 
@@ -189,6 +210,12 @@ def changed(function: Any, new: Any) -> Any:
         (lambda s: Price().of(s), "Price", type("Price", (), {**vars(Price), "of": lambda self, x: x})),
         (lambda s: doubled(s), "doubled", wrapped(changed(doubled, lambda x: 3 * x))),
         (lambda s: STEPS[1](s), "STEPS", (len, lambda x: -x)),
+        (lambda s: Fair().of(s), "Fair", type("Fair", (type("Price", (), {**vars(Price), "FLOOR": 2}),), {})),
+        (lambda s: kept(s), "kept", functools.lru_cache(lambda x: 3 * x)),
+        (lambda s: KEPT[0](s), "KEPT", [functools.lru_cache(lambda x: 3 * x)]),
+        (lambda s: twice(s), "twice", functools.partial(times, 3)),
+        (lambda s: twice(s), "twice", functools.partial(lambda x, y: x + y, 2)),
+        (lambda s: Fair().once, "Fair", type("Fair", (Price,), {"once": functools.cached_property(lambda self: 2)})),
     ],
 )
 def test_the_mark_of_code_changes_with_collections_classes_and_wrapped_functions(
