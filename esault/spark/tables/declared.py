@@ -129,6 +129,10 @@ class Tables:
                     f"table {named}: apply_as_deletes, except_column_list and stored_as_scd_type need keys and sequence_by"
                 )
             for column, how in (merge or {}).items():
+                if column in keys:
+                    raise UsageError(
+                        f"table {named}: {column!r} is one of keys, so it is not merged; leave it out of merge"
+                    )
                 if how not in _AGGREGATES:
                     raise UsageError(
                         f"table {named}: merge of {column!r} is one of {', '.join(_AGGREGATES)}, not {how!r}; a mean is "
@@ -194,14 +198,14 @@ class Tables:
         named = name or function.__name__
         if not _NAME.fullmatch(named):
             raise UsageError(f"a table's name has letters, digits and _, and {named!r} is none; say name=")
-        if named in self.declared or named in self.sources:
-            raise UsageError(f"there is a table {named!r} already; choose another name")
         sources: dict[str, str] = {}
         for source in self.sources:
             written = re.sub(r"\W", "_", source)
             if written in sources:
                 raise UsageError(f"sinks {sources[written]!r} and {source!r} are both written {written}: rename one")
             sources[written] = source
+        if named in self.declared or named in sources or named in self.sources:
+            raise UsageError(f"there is a table {sources.get(named, named)!r} already; choose another name")
         reads = {}
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -141,6 +141,7 @@ def no(s: Any) -> None: ...
             {"keys": ["a"], "merge": {"n": "avg"}},
             "merge of 'n' is one of sum, min, max, not 'avg'; a mean is a sum over",
         ),
+        ({"keys": ["a"], "merge": {"a": "max", "n": "sum"}}, "'a' is one of keys, so it is not merged; leave it out"),
         ({"stored_as_scd_type": 2}, "need keys and sequence_by"),
         ({"keys": ["a"], "sequence_by": "b", "stored_as_scd_type": 3}, "is 1 or 2, not 3"),
         ({"stream": "x"}, "stream names 'x', which is no parameter"),
@@ -169,6 +170,8 @@ def test_a_parameter_that_is_no_table_is_named() -> None:
         ordered(tables)
     with pytest.raises(UsageError, match="sinks 'a-b' and 'a_b' are both written a_b"):
         Tables(["a-b", "a_b"]).table(no)
+    with pytest.raises(UsageError, match="there is a table 'a-b' already"):  # which a parameter a_b would be
+        Tables(["a-b"]).table(lambda a_b: None, name="a_b")
 
 
 def test_the_mark_of_code_changes_with_it_and_with_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
