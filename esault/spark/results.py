@@ -49,6 +49,13 @@ def asked(
     for name, frame in frames.items():
         if not isinstance(name, str) or not isinstance(frame, DataFrame):
             raise UsageError(f"reports(tables): {name!r} must be a str with a DataFrame of Spark, got {_kind(frame)}")
+    folders: dict[str, str] = {}
+    for name in frames:
+        other = folders.setdefault(file_name(name), name)
+        if other != name:
+            raise UsageError(
+                f"reports(tables): {other!r} and {name!r} would both be {file_name(name)} on disk; rename one"
+            )
     return frames
 
 
@@ -176,8 +183,13 @@ class Results:
         for one in read[1] if read is not None else []:
             rows: list[tuple[Any, ...]] = []
             for part in parts(os.path.join(self.folder, one.folder)):
-                table = pq.read_table(part, partitioning=None)
-                rows += zip(*(column.to_pylist() for column in table.slice(0, KEPT + 1 - len(rows)).columns))
+                if len(rows) > KEPT:
+                    break
+                with pq.ParquetFile(part) as file:  # of millions of rows the first alone
+                    for batch in file.iter_batches(KEPT + 1):
+                        rows += zip(*(column.to_pylist() for column in batch.columns))
+                        if len(rows) > KEPT:
+                            break
             cut = one.cut or len(rows) > KEPT
             loaded[one.name] = ReportTable(one.name, one.columns, one.kinds, tuple(rows[:KEPT]), cut)
         return loaded
