@@ -122,7 +122,10 @@ def locate_function(function: Callable[..., Any]) -> Located:
 
 
 def _root(module: str, path: str) -> str | None:
-    """The folder on `sys.path` from which `module` is imported as the file `path`; None when there is none."""
+    """The folder from which `module` is imported as the file `path`; None when there is none.
+
+    It is on `sys.path`, or holds the package: one that is installed by `pip install -e` may be found by a hook of Python's instead.
+    """
     parts = module.split(".")
     file = Path(path)
     folders = list(file.parents)
@@ -131,4 +134,8 @@ def _root(module: str, path: str) -> str | None:
     if len(folders) < len(parts) or list(file.with_suffix("").parts[-len(parts) :]) != parts:
         return None
     root = str(folders[len(parts) - 1])
+    if len(parts) > 1:
+        package = getattr(sys.modules.get(parts[0]), "__file__", None)
+        if package is not None and os.path.abspath(package) == os.path.join(root, parts[0], "__init__.py"):
+            return root
     return root if root in {os.path.abspath(entry) for entry in sys.path} else None

@@ -114,6 +114,25 @@ def test_a_function_of_a_module_that_is_not_on_the_path_is_located_by_its_file(m
     assert located.build({"name": "again"}).name == "again"
 
 
+@pytest.mark.parametrize("module", ["esault_test_hooked.flow", "esault_test_hooked"])
+def test_a_function_of_a_package_that_a_hook_finds_is_located_by_name(here, module):
+    """`pip install -e` of some packages puts no folder on the path: a finder knows where they are."""
+    package = here / "src" / "esault_test_hooked"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "names.py").write_text("NAME = 'hooked'")
+    body = "from esault import Topology\nfrom .names import NAME\ndef topology(): return Topology(NAME)\n"
+    (package / "flow.py").write_text(body)
+    if module == "esault_test_hooked":
+        (package / "__init__.py").write_text(body)
+    sys.path.insert(0, str(package.parent))
+    function = importlib.import_module(module).topology
+    sys.path.remove(str(package.parent))
+    located = locate_function(function)
+    assert located == Located("topology", str(package.parent), str(here), module=module)
+    assert located.build().name == "hooked"
+
+
 def test_a_decorated_function_is_located(here):
     (here / "esault_test_deco.py").write_text(
         textwrap.dedent("""
