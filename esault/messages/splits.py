@@ -52,6 +52,9 @@ class AssignedSplit:
 class DiscoverSplits:
     """Call `splits()` at once, and again every `discovery_interval` seconds; say SplitsFound when there are others than before."""
 
+    #: no split is known, neither of this run nor of one that it goes on with
+    first: bool = False
+
 
 @value_class(frozen=True)
 class AssignSplits:

@@ -125,7 +125,8 @@ class SplitAssignment(Component):
         staying = [record.incarnation for record in self._staying()]
         if self._discoverer not in staying and staying and not self._state.draining:
             self._discoverer = staying[0]
-            self._state.tell(self._discoverer, DiscoverSplits())
+            known = self._listed is not None or self.durable or self._ended or self._waiting or self._owner
+            self._state.tell(self._discoverer, DiscoverSplits(first=not known))
 
     # who reads which ---------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from esault.messages.splits import (
     SplitsRevoked,
 )
 from esault.topology.split_source import SplitSource
+from esault.topology.spout import Spout
 
 __all__ = ["SourceSplits"]
 
@@ -77,6 +78,8 @@ class SourceSplits:
         self._over: set[str] = set()
         self._discover_at = math.inf
         self._found: tuple[str, ...] | None = None
+        #: there should be some
+        self._first = False
         #: all splits of this sub-unit go elsewhere, and it ends
         self._gives_all = False
 
@@ -135,6 +138,9 @@ class SourceSplits:
                 f"unit {self._unit.plan.name!r}: {type(source).__name__}.splits must return the names of splits, each a str, got {found!r}"
             )
         ids = tuple(dict.fromkeys(found))
+        if not ids and self._first and (every is None or type(source).pieces is not Spout.pieces):
+            self._spout.call(source.check, "check")  # what was there where the command is may not be on this host
+        self._first = False
         if ids != self._found:
             self._found = ids
             self._unit.outbox.append(SplitsFound(self._unit.incarnation, ids, every is None))
@@ -193,7 +199,7 @@ class SourceSplits:
             self._unit.watermarks.expect_splits(message.handover, self._unit.clock())
 
     def _on_discover(self, message: DiscoverSplits) -> None:
-        self._discover_at, self._found = 0.0, None
+        self._discover_at, self._found, self._first = 0.0, None, message.first
 
     def _on_no_more(self, message: NoMoreSplits) -> None:
         self._splits.over = True

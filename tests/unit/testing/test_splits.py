@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from numbered import Numbered, Shelf
 
-from esault import Bolt, Topology, by_key
+from esault import Bolt, Topology, TopologyFailed, by_key
 from esault.messages.settings import Settings
-from esault.testing import LocalRuntime
+from esault.sources import CsvFiles, Directory, Items
+from esault.testing import LocalRuntime, Sent
 from esault.windows import TumblingWindow
 
 
@@ -190,3 +191,36 @@ def test_a_split_that_came_while_no_run_was_there_is_read_from_its_first_row():
     checkpoint(second)
     second.run_for(1.0)
     assert landed_of(second) == [("p0", 5), ("p1", 0), ("p1", 1)]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (lambda folder: CsvFiles(folder / "prices.csv"), "prices.csv: there is no such file"),
+        (lambda folder: Directory(folder / "inbox", every=None), "inbox: there is no such"),
+        (lambda folder: Directory(folder / "inbox"), "inbox"),
+    ],
+)
+def test_files_that_the_host_of_their_reader_does_not_see_end_the_run(tmp_path, source, said):
+    """The command looks on its own machine, and a path may name something else on another, such as beside the topology's file."""
+    t = Topology("prices")
+    t.spout("prices", source(tmp_path)).sink("table", Landed())
+    local = LocalRuntime(t)
+    with pytest.raises(TopologyFailed, match=f"unit 'prices': .*{said}"):
+        local.run_for(60)
+
+
+def test_files_that_were_taken_away_once_they_were_read_end_no_run_that_goes_back(tmp_path):
+    file = tmp_path / "prices.csv"
+    file.write_text("sku,cents\na,1\nb,2\n")
+    t = Topology("prices")
+    read = t.spout("prices", CsvFiles(file, key="sku"))
+    read.union(t.spout("others", Items([]))).sink("table", Landed())
+    local = LocalRuntime(t, settings=Settings(delivery="eo", checkpoint_every=0.1), spouts={"others": Sent()})
+    local.run_for(1)
+    file.unlink()
+    local.kill(local.sub_units("prices")[0])
+    local.run_for(1)
+    local.run_until_drained()
+    assert [back.checkpoint > 0 for back in local.report().restores] == [True]
+    assert sorted(row.key for row in local.landed("table")) == ["a", "b"]
