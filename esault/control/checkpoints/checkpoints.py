@@ -81,6 +81,8 @@ class Checkpoints:
         self.current: Cut | None = None
         #: the newest complete one is being committed for the whole run: no other begins
         self.held = False
+        #: the run ends with one: no change goes on before it
+        self.ends = False
         self._due: float | None = None
         #: number of one that was asked for
         self._asked = 0
@@ -122,9 +124,8 @@ class Checkpoints:
 
     def holds_up(self, behind: int, now: float) -> bool:
         """Return whether a change waits between two subscales: one is on, or one is late and none was complete since `behind`."""
-        return self.current is not None or (
-            self.newest <= behind and self._is_due(now - max(LATE, PATIENT * self._lasted))
-        )
+        late = self.newest <= behind and self._is_due(now - max(LATE, PATIENT * self._lasted))
+        return self.ends or self.current is not None or late
 
     def _is_due(self, now: float) -> bool:
         return self._asked > self.newest or (self._due is not None and now >= self._due and not self.held)

@@ -416,7 +416,7 @@ class Driver:
         """End as if the spouts had ended: what is in flight is processed."""
         if self.draining:
             return
-        self.draining = True
+        self.draining, self.checkpoints.ends = True, self._exactly
         for unit in self.units.values():
             unit.unthrottle(now)  # the end need not wait for it
         if self.phase in ("building", "wiring", "beginning") and (self.unforked or not self.going_back.after_death):

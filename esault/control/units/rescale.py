@@ -84,6 +84,7 @@ class Rescale(Component):
             Effect.DROP: self._drop,
             Effect.RECORD_AS_DROPPED: self._record_as_dropped,
             Effect.RECORD_AS_DONE: self._record_as_done,
+            Effect.RECORD_AS_CUT_SHORT: self._record_as_cut_short,
             Effect.RECORD: self._record,
         }
         self._guards: dict[Guard, Callable[[float], bool]] = {
@@ -92,6 +93,7 @@ class Rescale(Component):
             Guard.ALL_HOLD: self._all_hold,
             Guard.ALL_MOVED: self._all_moved,
             Guard.NOTHING_LEFT: lambda now: not self._on.later,
+            Guard.INPUT_ENDED: self._input_ended,
             Guard.ALL_STARTED: self._all_started,
         }
 
@@ -339,13 +341,26 @@ class Rescale(Component):
         if successor is not None:
             self._on.rename_later(message.record.incarnation, successor)
 
-    def _record(self, message: Any, now: float) -> None:
+    def _input_ended(self, now: float) -> bool:
+        """Return whether nothing is left but to finish: which sub-unit does that for a key makes no difference, and the end waits for a change."""
+        subs, senders = self._unit.subs.values(), self._senders
+        return (
+            all(record.ended for record in subs) and self._all_there and not (senders.registering or senders.expecting)
+        )
+
+    def _record_as_cut_short(self, message: Any, now: float) -> None:
+        change = self._on
+        assert change.final is not None
+        whole = len(change.final.owners()) == self._unit.width
+        self._record(message, now, "" if whole else "all input of the unit had come before all keys had moved")
+
+    def _record(self, message: Any, now: float, dropped: str = "") -> None:
         change, self.change = self._on, None
         unit = self._unit
         assert unit.table is not None
         if change.final is not None:  # the senders keep the cuts: each place has the same owner by both tables
             unit.table.join_cuts({low for low, _, _ in change.final.intervals()})
-        unit.changes.append(change.record(unit.name, now, unit.width))
+        unit.changes.append(change.record(unit.name, now, unit.width, dropped))
         unit.history.append((now, unit.width))
         unit.event("changed")
         unit.say(MayEnd(), now)

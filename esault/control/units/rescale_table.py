@@ -55,6 +55,7 @@ class Effect(Enum):
     DROP = "drop the change"
     RECORD_AS_DROPPED = "record it as dropped"
     RECORD_AS_DONE = "record it as done, all go on with its table"
+    RECORD_AS_CUT_SHORT = "record how far it came"
     RECORD = "record the change"
 
 
@@ -66,6 +67,7 @@ class Guard(Enum):
     ALL_HOLD = "all hold, no sender registers"
     ALL_MOVED = "all moved, all senders switched"
     NOTHING_LEFT = "no subscale is left"
+    INPUT_ENDED = "all input has come"
     ALL_STARTED = "all sub-units work, no checkpoint waits"
 
 
@@ -171,6 +173,7 @@ COMPLETIONS: Mapping[RescaleState, tuple[Completion, ...]] = {
     RescaleState.MOVING: (Completion(Guard.ALL_MOVED, (), RescaleState.BETWEEN),),
     RescaleState.BETWEEN: (
         Completion(Guard.NOTHING_LEFT, (Effect.RECORD,), RescaleState.IDLE),
+        Completion(Guard.INPUT_ENDED, (Effect.RECORD_AS_CUT_SHORT,), RescaleState.IDLE),
         Completion(
             Guard.ALL_STARTED, (Effect.BEGIN_SUBSCALE, Effect.TELL_NEW_OWNERS_TO_HOLD), RescaleState.HOLDING_NEXT
         ),

@@ -12,7 +12,7 @@ from one_unit import SENDER, OneUnit
 from esault.control.units.rescale_table import RescaleState
 from esault.control.units.subscales import MOST_CUTS, MOST_SUBSCALES, MOST_TABLES, SUBSCALE_KEYS
 from esault.messages.change import Cancel, HandOverRanges, HoldRanges, Leave, RangesHeld
-from esault.messages.control import Added, Fork, Register, TableFor
+from esault.messages.control import Added, Ended, Finish, Fork, Register, TableFor
 from esault.routing.table_change import merged, moved, rescaled, split
 
 STARTING, BETWEEN, HOLDING_NEXT = RescaleState.STARTING, RescaleState.BETWEEN, RescaleState.HOLDING_NEXT
@@ -204,7 +204,8 @@ def test_whoever_dies_when_the_shares_are_those_that_were_asked_for(kind, deaths
         for _, which in [death for death in deaths if death[0] == step]:
             owners = [i for i, r in one.unit.subs.items() if r.started_at is not None and not r.leaving]
             one.now += 60.0  # else it is one that dies as soon as it lives
-            one.unit.died(owners[which % len(owners)], "killed", one.now)
+            if owners:
+                one.unit.died(owners[which % len(owners)], "killed", one.now)
         for incarnation, record in list(one.unit.subs.items()):
             if record.built is None:
                 one.newcomer(incarnation)
@@ -232,6 +233,28 @@ def test_whoever_dies_when_the_shares_are_those_that_were_asked_for(kind, deaths
     assert order(one.unit.table) == order(after)
     one.check_owners()
     assert SENDER in one.unit.senders.known
+
+
+@pytest.mark.parametrize(("kind", "dropped"), [("split", ""), ("merge", "all input of the unit had come before al")])
+def test_a_change_goes_no_further_when_all_input_has_come(kind, dropped):
+    one = with_keys(20 * SUBSCALE_KEYS)
+    begun(one, kind)
+    begin_to_hold(one)
+    first, *others = one.unit.subs
+    one.say(Ended(first))
+    one.move_on()
+    one.unit.check(one.now)
+    assert one.unit.rescaling.state is HOLDING_NEXT  # another one gets tuples still
+    one.say(*(Ended(each) for each in others))
+    assert not one.sent(Finish)
+    begin_to_hold(one)
+    one.move_on()
+    one.unit.check(one.now)
+    assert one.unit.change is None
+    assert [to for to, _ in one.sent(Finish)] == list(one.unit.subs)
+    (record,) = one.unit.changes
+    assert (record.dropped[:40], record.after) == (dropped, len(one.unit.subs))
+    one.check_owners()
 
 
 class Checkpoints:
