@@ -12,21 +12,25 @@ __all__ = ["TIMED_OUT", "PatternBolt"]
 
 #: the stream of partial matches whose time was over
 TIMED_OUT = "timed_out"
+#: in the place of a tuple that waited, whose value is not to be held
+_GONE: tuple[float, int, Any] = (NEVER, 0, None)
 
 
 class PatternBolt(TimedBolt):
     """Keeps tuples until the watermark has passed them, then matches them one by one; emits matches, stage -> values."""
 
     # Slots, so that an object is small: there may be millions.
-    __slots__ = ("complete", "matched", "matcher", "number", "partials", "values", "waiting")
+    __slots__ = ("complete", "first", "matched", "matcher", "number", "partials", "values", "waiting")
 
     def __init__(self, matcher: Matcher) -> None:
         super().__init__()
         self.matcher = matcher
         #: of tuples that have come, and of those that have been matched: these number the events, in the order of their times
         self.number = self.matched = 0
-        #: (time, number, value) in the order of their times
+        #: (time, number, value) in the order of their times, from `first` on: what is before that has been matched, and goes at once, since
+        #: to take the first one out of a list moves all others
         self.waiting: list[tuple[float, int, Any]] = []
+        self.first = 0
         self.partials: list[Partial] = []
         #: complete matches that wait for an earlier one to end, which may skip them
         self.complete: list[Partial] = []
@@ -38,14 +42,14 @@ class PatternBolt(TimedBolt):
         if at < watermark:
             return False
         self.number += 1
-        insort(self.waiting, (at, self.number, value))
+        insort(self.waiting, (at, self.number, value), self.first)
         return True
 
     @property
     def due(self) -> float:
         """Return when the next tuple can be matched, or the first partial match is given up."""
-        tuples = behind(self.waiting[0][0]) if self.waiting else NEVER
-        return min(tuples, self._over)
+        waiting, first = self.waiting, self.first
+        return min(behind(waiting[first][0]) if first < len(waiting) else NEVER, self._over)
 
     @property
     def _over(self) -> float:
@@ -54,25 +58,36 @@ class PatternBolt(TimedBolt):
     @property
     def current(self) -> Any:
         """Return the value that is being matched."""
-        return self.waiting[0][2] if self.waiting else None
+        return self.waiting[self.first][2] if self.first < len(self.waiting) else None
 
     def advance(self, watermark: float) -> None:
         """Match one tuple, or give partial matches up, whichever comes first. Changes nothing where a condition raises."""
-        over = self._over
-        if not self.waiting or self.waiting[0][0] >= watermark or over <= self.waiting[0][0]:
+        over, waiting, first = self._over, self.waiting, self.first
+        at, _, value = waiting[first] if first < len(waiting) else _GONE
+        if at >= watermark or over <= at:
             self._give_up(over)
             return
-        at, _, value = self.waiting[0]
         number = self.matched + 1
         values = {**self.values, number: value}
         partials, complete = self.matcher.step(self.partials, number, at, value, values)
         self.values, self.matched = values, number
         self._settle(partials, [*self.complete, *complete])
-        del self.waiting[0]
+        self._pass()
 
     def skip(self) -> Any:
         """Leave out the tuple at which a condition raised."""
-        return self.waiting.pop(0)[2]
+        skipped = self.current
+        self._pass()
+        return skipped
+
+    def _pass(self) -> None:
+        """Leave the first one that waits behind."""
+        waiting, first = self.waiting, self.first
+        waiting[first] = _GONE
+        self.first = first = first + 1
+        if 2 * first >= len(waiting):
+            del waiting[:first]
+            self.first = 0
 
     def _give_up(self, over: float) -> None:
         within = self.matcher.of.within
@@ -118,15 +133,15 @@ class PatternBolt(TimedBolt):
     @property
     def needed(self) -> bool:
         """Return whether a match may come of what there is."""
-        return bool(self.waiting or self.partials or self.complete)
+        return bool(self.first < len(self.waiting) or self.partials or self.complete)
 
     def state(self) -> tuple[Any, ...]:
         plain = tuple(map(tuple, self.partials)), tuple(map(tuple, self.complete))
-        return self.number, self.matched, tuple(self.waiting), *plain, tuple(self.values.items())
+        return self.number, self.matched, tuple(self.waiting[self.first :]), *plain, tuple(self.values.items())
 
     def restore(self, *state: Any) -> None:
         self.number, self.matched, waiting, partials, complete, values = state
-        self.waiting = [tuple(kept) for kept in waiting]
+        self.waiting, self.first = [tuple(kept) for kept in waiting], 0
         self.partials, self.complete = list(map(_partial, partials)), list(map(_partial, complete))
         self.values = dict(values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -134,3 +135,40 @@ def test_what_did_not_come_is_known_when_its_time_is_over_and_its_state_is_gone(
     assert 50 < len(local.emitted("x")) < 100
     local.run_until_drained()
     assert [key for key, _ in local.emitted("x")] == [f"k{n}" for n in range(199)]
+
+
+class Deletions(list):  # type: ignore[type-arg]
+    """Counts how often something is taken out of it."""
+
+    count = 0
+
+    def __delitem__(self, place: Any) -> None:
+        self.count += 1
+        super().__delitem__(place)
+
+
+def test_tuples_that_wait_go_by_many_at_once_and_none_that_is_gone_is_state():
+    """To take the first one out of a list moves all others."""
+
+    out = []
+
+    class Matches(PatternBolt):
+        __slots__ = ()
+
+        def emit(self, key, value, stream=None):
+            out.append((value, stream))
+
+    matcher = Matcher(Pattern().begin("a", lambda v: v % 100 == 0).next("b").within(5).checked("x"))
+    bolt, waiting = Matches(matcher), Deletions()
+    bolt.key, bolt.waiting = "k", waiting
+    for n in range(1000):
+        assert bolt.take("", n, float(n), 0.0)
+    for until in (300, 700, 1000):
+        while bolt.due <= until:
+            bolt.advance(until)
+        assert [value for _, _, value in bolt.state()[2]] == list(range(until, 1000))
+        if until == 700:
+            assert bolt.current == 700 and bolt.skip() == 700
+            assert bolt.take("", 700, 700.0, 700.0)
+    assert [(value["a"], value["b"]) for value, _ in out] == [([n], [n + 1]) for n in range(0, 1000, 100)]
+    assert waiting.count <= 12 and waiting == [] and not bolt.needed
