@@ -70,7 +70,7 @@ class CsvFiles(SplitSource[Any, dict[str, Any]]):
     ) -> None:
         if on_bad_line not in ("fail", "skip"):
             raise TopologyError(f'CsvFiles: on_bad_line={on_bad_line!r}: write "fail" or "skip"')
-        encoding = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+        encoding = "utf-8-sig" if isinstance(encoding, str) and encoding.lower() in ("utf-8", "utf8") else encoding
         self._input = TextInput("CsvFiles", path, pattern, encoding, errors, max_line, on_long_line, storage_options)
         try:
             self._form = CsvFormat(header, delimiter, quotechar, types, key)

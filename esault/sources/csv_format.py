@@ -56,6 +56,8 @@ class CsvFormat:
             raise TopologyError(f"quotechar={quotechar!r}: write one character, or None where no field is quoted")
         if key is not None and not isinstance(key, str) and not callable(key):
             raise TopologyError(f"key={key!r}: write the name of a field, or a function of the row")
+        if types is not None and not isinstance(types, Mapping):
+            raise TopologyError(f"types={types!r}: write a dict, such as {{'amount': float}}")
         for name, kind in (types or {}).items():
             if not isinstance(name, str) or not callable(kind):
                 known = ", ".join(each.__name__ for each in _KNOWN)

@@ -51,6 +51,8 @@ class FileList:
             self.paths.append(os.path.expanduser(local_path(name)))
         if not self.paths:
             raise TopologyError("path=[]: an empty list names no file to read")
+        if not isinstance(pattern, str) or not pattern:
+            raise TopologyError(f"pattern={pattern!r}: write which files of a folder are read, such as '*.txt'")
         self.pattern = pattern
         self.storage_options = storage_options
         urls = [path for path in self.paths if is_url(path)]

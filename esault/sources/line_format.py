@@ -39,7 +39,7 @@ class LineFormat:
             raise TopologyError(f"max_line={self.max_line!r}: write a number of bytes of at least 1")
         try:
             newline = "\n".encode(self.codec)
-        except (LookupError, TypeError):
+        except (LookupError, TypeError, ValueError):
             raise TopologyError(
                 f'encoding={self.encoding!r} is no text encoding that Python knows; write for example "utf-8" or '
                 '"latin-1"'

@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from esault.errors import TopologyError
 from esault.topology.error_policy import Backoff, ErrorPolicy, dead_letter, fail, skip
 
 __all__ = [
+    "LATEST",
     "check_buffer",
     "check_moved",
     "check_name",
@@ -19,6 +21,7 @@ __all__ = [
     "check_streams",
     "check_types",
     "described_span",
+    "listed",
 ]
 
 # Names become folders, files, labels of metrics and words of the command line.
@@ -26,6 +29,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _LONGEST_NAME = 100
 _ALLOWED = "letters (a-z, A-Z), digits, - _ . are allowed, the first one no - or ."
 
+#: seconds since the epoch that no datetime has: the year 10000
+LATEST = 253_402_300_800
 _KINDS = ("fail", "skip", "dead_letter")
 
 
@@ -40,6 +45,11 @@ def check_name(what: str, name: object) -> str:
     if len(name) > _LONGEST_NAME:
         raise TopologyError(f"{what}: {name[:20]!r}... has {len(name)} letters; a name has at most {_LONGEST_NAME}")
     return name
+
+
+def listed(given: object) -> list[Any]:
+    """Return the items of what stands for a list: a text alone is one item, and so is what is no list. Callers look at them."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
 
 
 def described_span(value: object) -> str:

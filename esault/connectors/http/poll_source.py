@@ -57,6 +57,8 @@ class HttpPollSource(IncomingSpout[Any]):
         super().__init__(Service("HttpPollSource", url, "https://example.org/orders", headers, token))
         if since is not None and (not isinstance(since, (tuple, list)) or len(since) != 2):
             raise TopologyError(f"{who}: since={since!r}: write (parameter, field of a row)")
+        if params is not None and not isinstance(params, Mapping):
+            raise TopologyError(f'{who}: params={params!r}: write a dict, such as {{"status": "open"}}')
         if not isinstance(rows, str):
             raise TopologyError(f'{who}: rows={rows!r}: write a path with dots, such as "data.items", or ""')
         if key is not None and not callable(key) and not isinstance(key, str):

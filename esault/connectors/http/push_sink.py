@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, ClassVar
 
@@ -57,7 +57,7 @@ class PushSink(Sink):
             raise TopologyError(f'{who}: start={start!r}: write "latest" or "earliest"')
         if token is not None and (not isinstance(token, str) or not token.isascii() or not token):
             raise TopologyError(f"{who}: token: write ASCII text, or None for a server that everyone may listen to")
-        if isinstance(origins, str):
+        if isinstance(origins, str) or not isinstance(origins, Iterable):
             raise TopologyError(f'{who}: origins={origins!r}: write a list, such as ["https://example.org"]')
         if private_key is not None and certificate is None:
             raise TopologyError(f"{who}: private_key without certificate: name the certificate's PEM file, too")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
@@ -50,7 +50,7 @@ class WebSocketSource(IncomingSpout[None]):
         super().__init__(Service("WebSocketSource", url, "wss://example.org/feed", headers, token))
         if format not in ("json", "text"):
             raise TopologyError(f'WebSocketSource: format={format!r}: write "json" or "text"')
-        if isinstance(send, (str, bytes, Mapping)):
+        if isinstance(send, (str, bytes, Mapping)) or not isinstance(send, Iterable):
             raise TopologyError(f"WebSocketSource: send={send!r}: write a list of messages")
         self._parses, self._reconnect = format == "json", reconnect
         self._first = [message if isinstance(message, str) else json.dumps(message) for message in send]

@@ -11,7 +11,7 @@ from esault.connectors.kafka.dead_letters import DeadLetters
 from esault.connectors.kafka.partition import Begin, Partition, Reading
 from esault.errors import SourceError, TopologyError
 from esault.sources import deserializers
-from esault.topology.arguments import check_seconds
+from esault.topology.arguments import check_seconds, listed
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
 
@@ -79,7 +79,7 @@ class KafkaSource(SplitSource[Any, Any]):
         group_id: str | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        self.topics = [topics] if isinstance(topics, str) else list(topics)
+        self.topics: list[str] = listed(topics)
         if not self.topics or not all(isinstance(topic, str) and topic for topic in self.topics):
             raise TopologyError(f"KafkaSource: topics={topics!r}: write a topic's name, or a list of names")
         self._patterns = [_compiled(topic) for topic in self.topics if topic.startswith("^")]
@@ -102,7 +102,7 @@ class KafkaSource(SplitSource[Any, Any]):
                 f"KafkaSource: on_bad_message={on_bad_message!r}, dead_letter_topic={dead_letter_topic!r}: "
                 'on_bad_message="dead-letter" and dead_letter_topic="..." go together'
             )
-        given = dict(config or {})
+        given = dict(config) if isinstance(config, Mapping) else {}
         if "group.id" in given:
             raise TopologyError(f'KafkaSource: "group.id" in config: say group_id={given["group.id"]!r} beside it')
         reset = _RESETS.get(given.get("auto.offset.reset", "error"))
@@ -111,7 +111,7 @@ class KafkaSource(SplitSource[Any, Any]):
                 f'KafkaSource: "auto.offset.reset": {given["auto.offset.reset"]!r} in config: write "earliest", "latest" or "error"'
             )
         group = {"group.id": group_id or "esault"}  # a client asks for one
-        self._config = settings("KafkaSource", bootstrap_servers, {**_SET, **group, **given, **_OURS})
+        self._config = {**_SET, **group, **settings("KafkaSource", bootstrap_servers, config), **_OURS}
         self._key = deserializer("key_deserializer", key_deserializer)
         self._value = deserializer("value_deserializer", value_deserializer)
         self._begin = Begin(start if isinstance(start, str) else float(start), reset, until == "end")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from esault.connectors.mqtt.client import Session, address, ask
 from esault.errors import EsaultError, SourceError, TopologyError
 from esault.sources import deserializers
-from esault.topology.arguments import check_seconds
+from esault.topology.arguments import check_seconds, listed
 from esault.topology.context import Context
 from esault.topology.spout import Spout
 
@@ -57,7 +57,7 @@ class MqttSource(Spout[Any, Any]):
         metadata: bool = False,
         on_bad_message: str = "fail",
     ) -> None:
-        self.topics = [topics] if isinstance(topics, str) else list(topics)
+        self.topics: list[str] = listed(topics)
         if not self.topics or not all(isinstance(topic, str) and topic for topic in self.topics):
             raise TopologyError(f"MqttSource: topics={topics!r}: write a topic filter, or a list of them")
         if bad := [topic for topic in self.topics if not _is_filter(topic)]:

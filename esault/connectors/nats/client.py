@@ -1,4 +1,7 @@
-"""Connections to NATS in a thread of their own: how they are made, what their errors mean, and the wait for a server that is away."""
+"""Connections to NATS in a thread of their own: how they are made, what their errors mean, and the wait for a server that is away.
+
+It is one module of over 300 lines: a connection, its loop and what may be wrong with it go together.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from esault.connectors.nats.tls import NoTlsError, over_tls
 from esault.connectors.shown_url import password_remedy, without_password
 from esault.errors import EsaultError, TopologyError
 from esault.tls_refused import tls_refused
+from esault.topology.arguments import listed
 
 __all__ = ["ANSWER_WITHIN", "Client", "Server", "Stream", "library", "server"]
 
@@ -50,13 +54,15 @@ def server(
     options: Mapping[str, Any] | None,
 ) -> Server:
     """Return where to connect to. Raises TopologyError."""
-    urls = [servers] if isinstance(servers, str) else list(servers)
+    urls = listed(servers)
     if not urls or not all(isinstance(url, str) and url.startswith(_SCHEMES) for url in urls):
         shown = ", ".join(map(without_password, urls))
         raise TopologyError(f"{who}: servers={shown}: write nats://localhost:4222, tls://..., or a list of such")
     for url in urls:
         if remedy := password_remedy(url):
             raise TopologyError(f"{who}: servers={without_password(url)}: it has no host; {remedy}")
+    if options is not None and not isinstance(options, Mapping):
+        raise TopologyError(f"{who}: options={options!r}: write a dict of arguments of nats-py's connect")
     return Server(urls, credentials, domain, dict(options or {}))
 
 

@@ -10,6 +10,7 @@ from esault.connectors.nats.client import Client, server
 from esault.connectors.nats.messages import Begin, Messages, Reading
 from esault.errors import SourceError, TopologyError
 from esault.sources import deserializers
+from esault.topology.arguments import LATEST, listed
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
 
@@ -69,7 +70,7 @@ class NatsSource(SplitSource[Any, Any]):
                     )
         if start not in ("first", "new") and (type(start) is not int or start < 1):
             raise TopologyError(f'{who}: start={start!r}: write "first", "new", or a sequence, which is at least 1')
-        if start_time is not None and (type(start_time) not in (int, float) or start_time < 0):
+        if start_time is not None and (type(start_time) not in (int, float) or not 0 <= start_time < LATEST):
             raise TopologyError(f"{who}: start_time={start_time!r}: write seconds since the epoch")
         if until not in (None, "end"):
             raise TopologyError(f'{who}: until={until!r}: write "end", or None for a stream without end')
@@ -140,7 +141,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def _names(who: str, option: str, given: str | Iterable[str]) -> list[str]:
-    names = [given] if isinstance(given, str) else list(given)
+    names = listed(given)
     kind = option[:-1]
     if not names or not all(isinstance(name, str) and name and not set(name) & set(" \t\r\n") for name in names):
         raise TopologyError(f"{who}: {option}={given!r}: write the name of a {kind}, or a list of them, without blanks")

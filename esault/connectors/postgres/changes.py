@@ -19,6 +19,7 @@ from esault.connectors.postgres.publication import check_publication, make_publi
 from esault.connectors.postgres.replication import Replication, lsn_of, lsn_text
 from esault.connectors.postgres.table_snapshot import TableSnapshot
 from esault.errors import CheckpointError, SourceError, TopologyError
+from esault.topology.arguments import listed
 from esault.topology.context import Context
 from esault.topology.error_policy import Backoff
 from esault.topology.spout import EndOfStream, Spout
@@ -65,7 +66,7 @@ class PostgresChanges(Spout[Any, Any]):
         until: str | None = None,
         patience: float = 300.0,
     ) -> None:
-        names = [tables] if isinstance(tables, str) else list(tables)
+        names = listed(tables)
         if not names or not all(isinstance(name, str) and table_name(name)[1] and "%" not in name for name in names):
             raise TopologyError(f"PostgresChanges: tables={tables!r}: write the names of tables")
         if not isinstance(slot, str) or not slot or not all(c in "abcdefghijklmnopqrstuvwxyz0123456789_" for c in slot):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from esault.connectors.lookup import Lookup
 from esault.connectors.postgres.client import Client, library, qualified, quoted, table_name
 from esault.errors import SourceError, TopologyError
+from esault.topology.arguments import listed
 
 __all__ = ["PostgresLookup"]
 
@@ -52,8 +53,8 @@ class PostgresLookup(Lookup):
         who = f"PostgresLookup({'query' if table is None else repr(table)})"
         super().__init__(who, max_rows, expire_after_write, cache_missing_key, max_batch)
         self._source = f"({query.strip().rstrip(';')})" if query is not None else qualified(table or "")
-        self._keys = [key] if isinstance(key, str) else list(key)
-        self._columns = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
+        self._keys = listed(key)
+        self._columns = None if columns is None else listed(columns)
         self._one = isinstance(columns, str)
         if not self._keys or not all(isinstance(name, str) and name for name in [*self._keys, *(self._columns or ())]):
             raise TopologyError(f"{who}: key={key!r}, columns={columns!r}: write names of columns")

@@ -16,6 +16,7 @@ from esault.errors import SinkError, TopologyError
 from esault.payload.scalar import plainer
 from esault.sinks.json_row import encode_value
 from esault.sinks.landing.values import spread_keys, unfold
+from esault.topology.arguments import listed
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
@@ -73,12 +74,12 @@ class PostgresSink(Sink):
     ) -> None:
         if not isinstance(table, str) or not table_name(table)[1]:
             raise TopologyError(f"PostgresSink: table={table!r}: write its name, such as 'counts' or 'shop.counts'")
-        names = [columns] if isinstance(columns, str) else list(columns)
+        names = listed(columns)
         if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
             raise TopologyError(f"PostgresSink: columns={columns!r}: write their names, the first for the tuple's key")
         if bad := [name for name in (table, *names) if "%" in name]:
             raise TopologyError(f"PostgresSink: {bad[0]!r}: a name with a % cannot be written here")
-        keys = [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
+        keys = [] if primary_key is None else listed(primary_key)
         if unknown := [name for name in keys if name not in names]:
             raise TopologyError(f"PostgresSink: primary_key={primary_key!r}: {unknown[0]!r} is none of the columns")
         if deleted is not None and not keys:

@@ -15,6 +15,7 @@ from esault.connectors.rabbitmq.stream_client import StreamAddress, StreamClient
 from esault.connectors.rabbitmq.stream_publisher import StreamPublisher
 from esault.errors import SinkError, TopologyError
 from esault.sinks.serializers import serializer
+from esault.topology.arguments import listed
 from esault.topology.context import Context
 from esault.topology.sink import Row, Sink
 
@@ -53,7 +54,7 @@ class RabbitMQStreamSink(Sink):
         declare: bool = False,
     ) -> None:
         who = "RabbitMQStreamSink"
-        self.streams = [stream] if isinstance(stream, str) else list(stream)
+        self.streams: list[str] = listed(stream)
         if not self.streams or not all(isinstance(each, str) and each for each in self.streams):
             raise TopologyError(f"{who}: stream={stream!r}: write a stream's name, or a list of names")
         for name, given in (("route", route), ("headers", headers)):

@@ -10,6 +10,7 @@ from esault.connectors.rabbitmq.client import address, ask
 from esault.connectors.rabbitmq.stream_messages import OFFSET, Reading, StreamMessages
 from esault.errors import SourceError, TopologyError
 from esault.sources import deserializers
+from esault.topology.arguments import LATEST, listed
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
 
@@ -53,7 +54,7 @@ class RabbitMQStreamSource(SplitSource[Any, Any]):
         on_removed: str = "warn",
     ) -> None:
         who = "RabbitMQStreamSource"
-        self.streams = [streams] if isinstance(streams, str) else list(streams)
+        self.streams: list[str] = listed(streams)
         if not self.streams or not all(isinstance(stream, str) and stream for stream in self.streams):
             raise TopologyError(f"{who}: streams={streams!r}: write a stream's name, or a list of names")
         if len({*self.streams}) < len(self.streams):
@@ -64,7 +65,7 @@ class RabbitMQStreamSource(SplitSource[Any, Any]):
             raise TopologyError(
                 f'{who}: start={start!r}: write "first", "last", "next", or an offset, which is at least 0'
             )
-        if start_time is not None and (type(start_time) not in (int, float) or start_time < 0):
+        if start_time is not None and (type(start_time) not in (int, float) or not 0 <= start_time < LATEST):
             raise TopologyError(f"{who}: start_time={start_time!r}: write seconds since the epoch")
         if until not in (None, "end"):
             raise TopologyError(f'{who}: until={until!r}: write "end", or None for a stream without end')

@@ -9,6 +9,7 @@ from esault.connectors.lookup import Lookup
 from esault.connectors.redis.client import Client, library
 from esault.errors import SourceError, TopologyError
 from esault.sources.deserializers import deserializer
+from esault.topology.arguments import listed
 
 __all__ = ["RedisLookup"]
 
@@ -52,11 +53,13 @@ class RedisLookup(Lookup):
             raise TopologyError(f'{who}: type={type!r}: write "hash" or "string"')
         if fields is not None and type != "hash":
             raise TopologyError(f'{who}: fields={fields!r} are those of a hash; write type="hash", or leave them out')
+        if fields is not None and not all(isinstance(field, str) and field for field in listed(fields)):
+            raise TopologyError(f"{who}: fields={fields!r}: write names of fields")
         super().__init__(who, max_rows, expire_after_write, cache_missing_key, max_batch)
         self.url = url
         self._pieces = key.split("{}")
         self._type, self._one = type, isinstance(fields, str)
-        self._fields = [fields] if isinstance(fields, str) else None if fields is None else list(fields)
+        self._fields = None if fields is None else listed(fields)
         self._deserialize = deserializer(who, "value_deserializer", value_deserializer)
         self._client = Client(who, SourceError, url, patience, answer_within=15.0)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from esault.connectors.redis.client import Client
 from esault.connectors.redis.entries import Entries, Reading
 from esault.errors import SourceError, TopologyError
-from esault.topology.arguments import check_seconds
+from esault.topology.arguments import check_seconds, listed
 from esault.topology.context import Context
 from esault.topology.split_source import SplitReader, SplitSource
 
@@ -56,7 +56,7 @@ class RedisSource(SplitSource[Any, Any]):
         on_trimmed: str = "warn",
         patience: float = 300.0,
     ) -> None:
-        self.streams = [streams] if isinstance(streams, str) else list(streams)
+        self.streams: list[str] = listed(streams)
         if not self.streams or not all(isinstance(stream, str) and stream for stream in self.streams):
             raise TopologyError(f"RedisSource: streams={streams!r}: write a stream's name, or a list of names")
         if not isinstance(start, str) or (start not in ("earliest", "latest") and not _ID.fullmatch(start)):

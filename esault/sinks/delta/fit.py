@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from esault.errors import SinkError
 from esault.sinks.delta.part import PARTITION_TYPES
 from esault.sinks.landing.schema import Schema
+from esault.topology.arguments import listed
 
 __all__ = ["Declared", "new_columns", "parse_partitions"]
 
@@ -24,7 +25,7 @@ class Declared(NamedTuple):
 
 def parse_partitions(columns: Schema, partition_by: str | Sequence[str]) -> tuple[str, ...]:
     """The names of the columns that divide a table. Raises SinkError."""
-    names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    names = tuple(listed(partition_by))
     there = {column.name: column for column in columns}
     if len(set(names)) < len(names) or len(names) >= len(there):
         raise SinkError(f"DeltaSink: partition_by={partition_by!r} must name some of the columns, once each")

@@ -29,6 +29,7 @@ from typing import Any
 from esault.errors import SinkError
 from esault.payload.record import Record, Unresolved, record_of
 from esault.payload.scalar import plainer
+from esault.topology.arguments import listed
 
 __all__ = [
     "ADDED",
@@ -119,7 +120,7 @@ def parse_primary_key(
         if deleted is not None:
             raise SinkError(f"{owner}: deleted={deleted!r} goes with a primary key: primary_key={columns[0].name!r}")
         return ()
-    names = (primary_key,) if isinstance(primary_key, str) else tuple(primary_key)
+    names = tuple(listed(primary_key))
     if not names or len(set(names)) < len(names):
         raise SinkError(f"{owner}: primary_key must name a column, or several once each, got {primary_key!r}")
     for name in names:
