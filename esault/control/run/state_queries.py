@@ -36,7 +36,8 @@ def _frozen(said: Any) -> Any:
 class StateQueries:
     """Each is asked of the sub-units that may have the keys, and answered when all of them have said something, or one is gone.
 
-    While keys move no sub-unit may have the state of a key, or two: what is asked then waits for the end of the change.
+    While keys move no sub-unit may have the state of a key, or two: what is asked then waits for the end of the change, or, of keys
+    that are named, for that of their subscale.
     """
 
     def __init__(self, send: Callable[[tuple[int, Any]], None]) -> None:
@@ -87,7 +88,7 @@ class StateQueries:
 
     def _begin(self, unit: Unit, question: PeekState) -> bool:
         """Send the question, and return True; False while keys move."""
-        if unit.change is not None or unit.replication.busy:
+        if unit.replication.busy or (unit.change is not None and not _stay(unit, question.keys)):
             return False
         asked = set(unit.subs)
         if question.keys and unit.plan.objects == "key" and unit.table is not None:
@@ -103,3 +104,14 @@ class StateQueries:
         if waiting is not None and message.incarnation in waiting:
             waiting.discard(message.incarnation)
             self._found[message.number].append(message)
+
+
+def _stay(unit: Unit, keys: tuple[Any, ...]) -> bool:
+    """Return whether none of these keys is about to move, or on its way: who owns it by the table has it, and is asked before it can give it.
+
+    Without keys all that there are are asked for.
+    """
+    if not keys or unit.plan.objects != "key" or unit.change is None:
+        return False
+    places = [position(key) for key in keys]
+    return not any(move.low <= place <= move.high for move in unit.change.moves for place in places)

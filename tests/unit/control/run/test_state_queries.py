@@ -9,8 +9,8 @@ import pytest
 from esault.control.run.state_queries import StateQueries, keys_of
 from esault.errors import UsageError
 from esault.messages.control import PeekedState
-from esault.routing.ring import position
-from esault.routing.table import OutputTable
+from esault.routing.ring import INT_MAX, position
+from esault.routing.table import Move, OutputTable
 
 
 def unit(objects="key", kind="bolt", subs=(1, 2, 3)):
@@ -100,6 +100,29 @@ def test_while_keys_move_it_waits(queries, why):
     for incarnation, _ in list(queries.sent):
         queries.answered(PeekedState(incarnation, number, 1, ()))
     assert answer() == {"done": True, "keys": 3, "found": []}
+
+
+@pytest.mark.parametrize(
+    ("keys", "moves", "waits"),
+    [
+        (("cat",), "elsewhere", False),
+        (("cat",), "there", True),
+        (("7", 7), "elsewhere", True),  # one of them is on its way
+        ((), "elsewhere", True),
+    ],
+)
+def test_in_a_change_in_subscales_a_key_that_does_not_move_just_now_is_not_waited_for(queries, keys, moves, waits):
+    asked = unit()
+    place = position(keys[-1] if keys else "cat")
+    away = [Move(0, place - 1, 1, 2), Move(place + 1, INT_MAX, 1, 2)]
+    asked.change = SimpleNamespace(moves=[Move(place, place, 1, 2)] if moves == "there" else away)
+    answer = queries.ask(lambda: asked, keys, "", 5)
+    assert answer() is None
+    assert (not queries.sent) is waits
+    asked.change = None
+    answer()
+    owners = {asked.table.owner(position(key)) for key in keys} or {1, 2, 3}
+    assert {incarnation for incarnation, _ in queries.sent} == owners
 
 
 @pytest.mark.parametrize(
