@@ -177,8 +177,11 @@ class LineFile:
         return bool(data)
 
     def over(self, size: int) -> bool:
-        """Return whether all is read of a file that had so many bytes on the disk: the last chunk was short, and ended there or behind."""
-        return self._short and type(self._raw) is _PlainFile and self._cutter.fed >= size
+        """Return whether all is read of a file that had so many bytes on the disk: the last chunk was short, and ended there or behind.
+
+        One that says 0 may be of /proc, which gives what it has in short chunks.
+        """
+        return self._short and size > 0 and type(self._raw) is _PlainFile and self._cutter.fed >= size
 
     def finish(self) -> bool:
         """Nothing will be added any more: what stands behind the last newline is a line, too; False if nothing does."""

@@ -88,7 +88,13 @@ class Table(Spout[Any, dict[str, Any]]):
 
     def _table(self) -> Any:
         pa = arrow("Table")
-        given = self._given
+        try:
+            return self._made(pa, self._given)
+        except pa.ArrowException as error:
+            said = ": ".join(map(str, error.args[::-1]))
+            raise SourceError(f"Table: {said}; give the column one type, such as by astype(str)") from None
+
+    def _made(self, pa: Any, given: Any) -> Any:
         library = type(given).__module__.partition(".")[0]
         if library == "pandas":
             return pa.Table.from_pandas(given, preserve_index=False)

@@ -141,6 +141,8 @@ class HttpPollSource(IncomingSpout[Any]):
         begin = self._known["given"] if digest == self._known["answer"] else 0
         found: list[tuple[tuple[Any, Any], Any]] = []
         if self._since is None:
+            if not rows:
+                self._known = {**self._known, "answer": digest, "given": 0}
             for number, row in enumerate(rows[begin:], begin + 1):
                 self._known = {**self._known, "answer": digest, "given": number}
                 found.append((self._pair(row), self._known))

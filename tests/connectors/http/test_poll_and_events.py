@@ -92,6 +92,17 @@ class TestHttpPollSource:
             orders.rows.append({"id": 9, "at": 9})
             assert values(read(spout, 4))[-1] == {"id": 9, "at": 9}
 
+    def test_an_answer_that_was_empty_for_a_while_has_changed(self):
+        orders = Orders(2)
+        with feeding(orders) as feed, opened(HttpPollSource(feed.url, rows="data.items", every=0.01)) as spout:
+            first = read(spout, 2)
+            there, orders.rows = orders.rows, []
+            asked = len(feed.asked)
+            while len(feed.asked) < asked + 2:
+                assert spout.read(9) == []
+            orders.rows = there
+            assert read(spout, 2) == first
+
     def test_with_since_only_what_is_new_comes(self):
         orders = Orders(10)
         with feeding(orders) as feed:

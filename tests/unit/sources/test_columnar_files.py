@@ -124,6 +124,13 @@ class TestTable:
     def test_rows_are_dicts(self):
         assert rows_of(Table(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), key="b"))[1] == ("y", {"a": 2, "b": "y"})
 
+    def test_columns_that_arrow_cannot_make_are_said(self):
+        with pytest.raises(
+            SourceError,
+            match="^Table: Conversion failed for column a .*tried to convert to int64; give the column one type",
+        ):
+            Table(pd.DataFrame({"a": [1, "x"]})).check()
+
     def test_what_is_no_table_is_refused(self):
         with pytest.raises(TopologyError, match="list is no table"):
             Table([1])

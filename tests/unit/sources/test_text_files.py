@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from esault.errors import SourceError, TopologyError
+from esault.sources import file_list
 from esault.sources.text_files import TextFiles
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
@@ -75,6 +76,14 @@ def test_empty_files_end_at_once_and_go_on_ending():
         with pytest.raises(EndOfStream):
             spout.read(10)
     assert rest(opened(position=spout.position())) == []
+
+
+def test_a_file_that_says_no_size_is_read_to_its_end(monkeypatch):
+    write(a="1\n2\n3\n4\n")
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda fd, size: read(fd, min(size, 3)))  # as those of /proc have it
+    monkeypatch.setattr(file_list, "_checked_size", lambda name: 0)
+    assert rest(opened()) == [("a.txt", n) for n in "1234"]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
