@@ -156,13 +156,18 @@ class Words:
             value = max(value, before)
         self._said[name] = (value, now)
 
-    def settle(self, now: float) -> bool:
-        """All words of a batch have come; whether the watermark has grown."""
+    def settle(self, now: float, between: bool = False) -> bool:
+        """All words of a batch have come, or `between` its rows some; whether the watermark has grown.
+
+        Who is silent is known at the end: rows come sender by sender, and the last word of one whose turn is still to come is as old as
+        the batch before.
+        """
         known: list[float] = []
         self.idle = True
         for name, idle in self._idle.items():
             value, at = self._said.setdefault(name, (BEGINNING, now))
-            if value is None or (idle is not None and now - at >= idle):
+            quiet = idle is not None and now - at >= idle and not (between and name not in self._out)
+            if value is None or quiet:
                 self._out.add(name)
                 continue
             self.idle = False

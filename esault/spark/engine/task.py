@@ -222,7 +222,7 @@ class Task:
         words, operator = self._words, self.operator
         if words is None or self._ended:
             return
-        grown = words.settle(self.runners.now)
+        grown = words.settle(self.runners.now, between)
         closing = operator if isinstance(operator, WindowOperator) else operator.timer_service
         if closing is not None:
             self._know_the_furthest()  # time may be over by these words

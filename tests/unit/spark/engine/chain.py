@@ -173,10 +173,10 @@ class Chain:
             for row in stages.land(self.job, place, self.epoch, part)
         ]
 
-    def batch(self, reads: int = 3) -> bool:
+    def batch(self, reads: int = 3, now: float | None = None) -> bool:
         """Read, and process what was read; whether there was anything."""
         for _ in range(reads):
-            self.reading.step(time.time())
+            self.reading.step(time.time() if now is None else now)
         end = json.loads(json.dumps(self.reading._offset))
         if end == self.offset:
             return False

@@ -438,6 +438,32 @@ def two_sources(out: str = "out") -> Topology:
     return t
 
 
+def abreast(where: str, out: str = "out") -> Topology:
+    """Two sources of the same hours, whose readers may be silent for 30 s, or behind a bolt for 1 s."""
+    t = Topology("abreast")
+    starts = {"time": lambda value: value, "idle": 30} if where == "source" else {}
+    both = [t.spout(name, Items([(f"{name}-{i % 5}", i) for i in range(20_000)]), **starts) for name in ("a", "b")]
+    if where == "bolt":
+        both = [each.bolt(f"{name}-passed", Passed, shuffle()).timed(float) for name, each in zip("ab", both)]
+    merged = both[0].union(both[1])
+    counted = merged.window("counted", Counted, TumblingWindow(100))
+    counted.sink("counts", JsonLines(f"{out}/counts.jsonl", mode="replace"))
+    return t
+
+
+class Passed(Bolt):
+    def process(self, key, value):
+        self.emit(key, value)
+
+
+class Counted(Count):
+    def process(self, key, value):
+        self.total += 1
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, self.total))
+
+
 class Angry(Bolt):
     def process(self, key, value):
         if key == "mat":

@@ -45,3 +45,17 @@ def test_the_late_stream_is_that_of_the_other_engines_wherever_batches_end(
         late += len(rows) if sink.name.endswith("-late") else 0
     assert late == sum(it.tally.units[unit].late for unit in ("tens", "slides", "gaps")) > 20
     assert late == sum(local.report().units[unit].late for unit in ("tens", "slides", "gaps"))
+
+
+@pytest.mark.parametrize("where", ["source", "bolt"])
+def test_rows_of_a_batch_that_took_longer_than_idle_are_not_late_for_those_of_another_sender(
+    tmp_path: Path, where: str
+) -> None:
+    """Rows come sender by sender: before those of the second have come, its last word is as old as the batch before."""
+    it = Chain(f"{FLOWS}:abreast", tmp_path / "run", {"where": where, "out": str(tmp_path)}, cores=2)
+    now = 1000.0
+    while not it.epochs.ended.is_set():
+        now += 60.0
+        it.batch(1, now)
+    assert it.epoch > 3
+    assert it.tally.units["counted"].late == 0
