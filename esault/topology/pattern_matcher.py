@@ -39,8 +39,12 @@ class Matcher:
         self._stages = of.stages
         negatives = [*of.negatives, *(negative for stage in of.stages for negative in stage.negatives)]
         conditions = [c for stage in of.stages for c in stage.where] + [c for each in negatives for c in each.where]
-        #: whether a condition is asked about what has matched so far, too
-        self._iterative = {condition: not accepts(condition, 1) for condition in conditions}
+        #: whether a condition, by its identity, is asked about what has matched so far, too; an object with `__call__` may have no hash
+        self._iterative = {id(condition): not accepts(condition, 1) for condition in conditions}
+
+    def __reduce__(self) -> Any:
+        """Be made anew where it is copied or goes elsewhere: conditions have another identity there."""
+        return Matcher, (self.of,)
 
     def step(
         self, partials: Sequence[Partial], number: int, at: float, value: Any, values: Mapping[int, Any]
@@ -166,7 +170,7 @@ class _Event:
         self._value = value
         self._values = values
         self._matcher = matcher
-        self._known: dict[Callable[..., object], bool] = {}
+        self._known: dict[int, bool] = {}
 
     def matches(self, stage: Stage, partial: Partial) -> bool:
         return self.is_all_of(stage.where, partial)
@@ -176,11 +180,12 @@ class _Event:
         return all(self._is(condition, partial) for condition in conditions)
 
     def _is(self, condition: Callable[..., object], partial: Partial) -> bool:
-        if self._matcher._iterative[condition]:
+        place = id(condition)
+        if self._matcher._iterative[place]:
             return bool(condition(self._value, so_far(self._matcher.of, partial, self._values)))
-        known = self._known.get(condition)
+        known = self._known.get(place)
         if known is None:
-            known = self._known[condition] = bool(condition(self._value))
+            known = self._known[place] = bool(condition(self._value))
         return known
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -135,6 +137,24 @@ def test_what_did_not_come_is_known_when_its_time_is_over_and_its_state_is_gone(
     assert 50 < len(local.emitted("x")) < 100
     local.run_until_drained()
     assert [key for key, _ in local.emitted("x")] == [f"k{n}" for n in range(199)]
+
+
+@dataclass
+class Above:
+    """A condition with a parameter; a dataclass has no hash."""
+
+    least: int
+
+    def __call__(self, value):
+        return value[1] > self.least
+
+
+def test_a_condition_may_be_an_object_without_a_hash():
+    pattern = Pattern().begin("high", Above(5)).next("higher", Above(5)).where(Above(7)).within(100)
+    local = run([(1, 6), (2, 8), (3, 6), (4, 7)], pattern)
+    assert [value for _, value in local.emitted("x")] == [{"high": [(1, 6)], "higher": [(2, 8)]}]
+    copied = copy.deepcopy(Matcher(pattern.checked("x")))
+    assert copied.step([], 1, 1.0, (1, 6), {1: (1, 6)})[0][0].taken == ((0, 1),)
 
 
 class Deletions(list):  # type: ignore[type-arg]
