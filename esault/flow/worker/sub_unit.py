@@ -238,6 +238,8 @@ class SubUnit:
         filling = message.filling.get(self.plan.name, 0)
         self.roots.widen(message.widest / self.context.parts, filling / self.context.parts)
         self.outputs.living(message.owners)
+        if self.watermarks is not None:
+            self.watermarks.living(message.owners)
         self.roots.set_replicas(message.down, message.mergers, self.clock())
         self.outbox.append(AckRoutingSet(self.incarnation, message.version))
 

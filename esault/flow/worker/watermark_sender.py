@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from esault.flow.channel.channel import OutChannel
 from esault.flow.channel.frame import WATERMARK
@@ -54,6 +54,11 @@ class WatermarkSender:
         """Tell all at once that keys go: what is said from now on counts only once the new owners hold back."""
         self._news.update(dict.fromkeys(news, change))
         self._all(now)
+
+    def living(self, incarnations: Container[int]) -> None:
+        """Name none of the new owners that are gone: no receiver waits for their word, and a run may have had thousands."""
+        for gone in [each for each in self._news if each not in incarnations]:
+            del self._news[gone]
 
     def released(self) -> None:
         """Tell the own watermark again: all that came with the keys has been processed."""

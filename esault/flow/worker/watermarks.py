@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from esault.flow.send.outputs import Outputs
 from esault.flow.watermark.clock import BEGINNING, END_OF_TIME
@@ -61,6 +61,11 @@ class Watermarks:
         """Have receivers believe this sub-unit only once they have heard from the one that goes on with splits."""
         if self._telling is not None:
             self._telling.gave(handover, (to,), now)
+
+    def living(self, incarnations: Container[int]) -> None:
+        """Set which sub-units live."""
+        if self._telling is not None:
+            self._telling.living(incarnations)
 
     def leave(self) -> None:
         """Let no watermark pass any more: all keys go, and others know more of time from now on."""

@@ -218,3 +218,13 @@ def test_what_is_known_of_a_target_never_goes_back_whichever_clocks_are_idle(ste
         busy = [each.value for each in clocks if not each.idle]
         assert found <= max([known, *(busy or [each.value for each in clocks])])
         known = found
+
+
+def test_new_owners_that_are_gone_are_not_named_for_ever():
+    sender, outputs = bench()
+    for change in range(1, 1001):
+        sender.gave(change, (change,), 10.0)
+        sender.living({change, 5000})
+    sender.gave(1001, (5000,), 10.0)
+    tell(sender, 20.0, 5.0)
+    assert outputs.channels[0].sent[-1][3] == ((1000, 1000), (5000, 1001))
