@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from esault.errors import SinkError
+from esault.object_store.stored_object import is_url
 from esault.sinks.landing import table_log
+from esault.sinks.landing.log import CommitLog
 from esault.sources.cron import Cron
 
 __all__ = ["AtTimes", "Every", "Landed", "Schedule", "repeat"]
@@ -61,22 +63,30 @@ class Landed:
     def __init__(self, folders: Iterable[str]) -> None:
         self._folders = list(folders)
         self._seen: list[int] | None = None
+        #: logs at addresses, of which an entry that is not there yet is asked for, and not all again
+        self._far: dict[str, CommitLog] = {}
 
     def due(self, now: float) -> bool:
         """See `Schedule`."""
-        versions = [_version(folder) for folder in self._folders]
+        versions = [self._version(folder) for folder in self._folders]
         if versions == self._seen or not any(version >= 0 for version in versions):
             return False
         self._seen = versions
         return True
 
-
-def _version(folder: str) -> int:
-    try:
-        state = table_log(folder).state
-        return state.version if state.written else -1
-    except SinkError:
-        return -1
+    def _version(self, folder: str) -> int:
+        try:
+            if folder in self._far:
+                state = self._far[folder].refresh()
+            else:
+                log = table_log(folder)
+                state = log.state
+                if is_url(folder):
+                    self._far[folder] = log
+            return state.version if state.written else -1
+        except SinkError:
+            self._far.pop(folder, None)
+            return -1
 
 
 def repeat(

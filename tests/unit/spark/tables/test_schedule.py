@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault.errors import TopologyError
+from esault.errors import SinkError, TopologyError
+from esault.spark.tables import schedule
 from esault.spark.tables.schedule import POLL, AtTimes, Every, Landed, repeat
 
 
@@ -42,6 +45,31 @@ def test_no_such_line_is_refused(line):
 def test_tables_that_are_not_there_are_not_due(tmp_path):
     landed = Landed([str(tmp_path / "none"), str(tmp_path)])
     assert not landed.due(0.0) and not Landed([]).due(0.0)
+
+
+@pytest.mark.parametrize(("folder", "whole"), [("s3://bucket/t", 3), ("folder/t", 5)])
+def test_of_a_table_at_an_address_the_log_is_read_whole_once(monkeypatch, folder, whole):
+    there = [SinkError("not yet"), SinkError("not yet"), 1, 2, 2]
+    read = []
+
+    class Log:
+        def refresh(self):
+            version = there.pop(0)
+            if isinstance(version, SinkError):
+                raise version
+            self.state = SimpleNamespace(version=version, written=True)
+            return self.state
+
+    def table_log(path):
+        read.append(path)
+        log = Log()
+        log.refresh()
+        return log
+
+    monkeypatch.setattr(schedule, "table_log", table_log)
+    landed = Landed([folder])
+    assert [landed.due(float(second)) for second in range(5)] == [False, False, True, True, False]
+    assert len(read) == whole  # those that found nothing, and the first
 
 
 class Over(Exception):
