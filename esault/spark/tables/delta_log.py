@@ -40,7 +40,7 @@ def publish(table: str, now: Callable[[], float] = time.time) -> int | None:
     """
     log, folder = table_log(table), os.path.join(table, _FOLDER)
     newest = log.at()
-    said = _read(folder)
+    said = _read(folder, log)
     wrote = None
     for state, compacts in _steps(log, said.ours, newest):
         if (next_ := _write(table, said, state, compacts, int(now() * 1000))) is not None:
@@ -115,8 +115,11 @@ def _write(table: str, said: _Said, state: TableState, compacts: bool, at: int) 
     return _Said(said.version + 1, rows, columns, state.version)
 
 
-def _read(folder: str) -> _Said:
-    """Return what the Delta log says. SinkError."""
+def _read(folder: str, log: CommitLog) -> _Said:
+    """Return what the Delta log says. SinkError.
+
+    Behind an entry of ours it names the files of our version: then no other is read, of which there may be many thousands.
+    """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and name[:-5].isdigit())
     except FileNotFoundError:
@@ -128,19 +131,43 @@ def _read(folder: str) -> _Said:
             raise SinkError(
                 f"{folder} begins or goes on with {name}: entries are missing, so it cannot be gone on with"
             )
-        with explained("reading", folder), open(os.path.join(folder, name), encoding="utf-8") as file:
-            for line in file:
-                action: Mapping[str, Any] = json.loads(line)
-                if "add" in action:
-                    stats = json.loads(action["add"].get("stats") or "{}")  # another writer may say none
-                    active[action["add"]["path"]] = stats.get("numRecords", 0)
-                elif "remove" in action:
-                    active.pop(action["remove"]["path"], None)
-                elif "metaData" in action:
-                    schema = action["metaData"]["schemaString"]
-                elif "commitInfo" in action:
-                    ours = action["commitInfo"].get("esault")
+    if names and (ours_alone := _behind_ours(os.path.join(folder, names[-1]), log)) is not None:
+        return ours_alone
+    for name in names:
+        for action in _actions(os.path.join(folder, name)):
+            if "add" in action:
+                stats = json.loads(action["add"].get("stats") or "{}")  # another writer may say none
+                active[action["add"]["path"]] = stats.get("numRecords", 0)
+            elif "remove" in action:
+                active.pop(action["remove"]["path"], None)
+            elif "metaData" in action:
+                schema = action["metaData"]["schemaString"]
+            elif "commitInfo" in action:
+                ours = action["commitInfo"].get("esault")
     return _Said(len(names) - 1, active, schema, ours)
+
+
+def _behind_ours(newest: str, log: CommitLog) -> _Said | None:
+    """Return what the Delta log says behind its newest entry, if we have written that and still know what our table was then."""
+    actions = list(_actions(newest))
+    ours = next((action["commitInfo"].get("esault") for action in actions if "commitInfo" in action), None)
+    if ours is None:
+        return None
+    try:
+        state = log.at(ours)
+    except SinkError:
+        return None
+    assert state.files is not None
+    rows = {quote(path): part.rows for path, part in state.files.items()}
+    if any(action["add"]["path"] not in rows for action in actions if "add" in action):
+        return None  # of another life of the table
+    return _Said(int(os.path.basename(newest)[:-5]), rows, _schema_string(state.schema), ours)
+
+
+def _actions(path: str) -> Iterator[Mapping[str, Any]]:
+    with explained("reading", path), open(path, encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
 
 
 def _metadata(table: str, columns: str, at: int) -> dict[str, Any]:

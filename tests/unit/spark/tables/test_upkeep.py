@@ -131,6 +131,28 @@ class TestOurs:
         landing(tmp_path, 1, "r2").end(True)
         assert publish(str(tmp_path)) is not None
 
+    @pytest.mark.parametrize("whose", ["ours", "another's", "of another life"])
+    def test_behind_an_entry_of_ours_no_other_is_read(self, tmp_path: Path, whose: str) -> None:
+        for run in ("r1", "r2"):
+            landing(tmp_path, run=run).end(True)
+            publish(str(tmp_path))
+        first, newest = sorted((tmp_path / "_delta_log").glob("*.json"))
+        first.write_text("what is not read may be anything")
+        actions = [json.loads(line) for line in newest.read_text().splitlines()]
+        if whose == "another's":
+            del actions[0]["commitInfo"]["esault"]
+        elif whose == "of another life":
+            next(action["add"] for action in actions if "add" in action)["path"] = "part-of-another.parquet"
+        newest.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+        landing(tmp_path, 1, "r3").end(True)
+        if whose == "ours":
+            assert publish(str(tmp_path)) == 2
+            first.write_text("")
+            assert operation(list(delta_log.entries(tmp_path))[2]) == ("WRITE", {True}, 1, 0)
+        else:
+            with pytest.raises(ValueError, match="Expecting value"):
+                publish(str(tmp_path))
+
     def test_a_compaction_that_drops_rows_is_a_change(self, tmp_path: Path) -> None:
         landing(tmp_path).end(True)
         sink = SparkTable(tmp_path, {"word": str, "total": int}, "append")
