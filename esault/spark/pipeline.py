@@ -139,13 +139,14 @@ class Pipeline:
                 todo.append(need)
         return [job for job in jobs if job in wanted]
 
-    def run(self, job: str | None = None, full: bool = False) -> Outcome:
-        """Run the job and those that it needs; all by default. `full`: do all that was done again.
+    def run(self, job: str | None = None, full: bool = False, done: set[str] | None = None) -> Outcome:
+        """Run the job and those that it needs; all by default. `full`: do all that was done again, but by the jobs in `done`, to which
+        those are added that are done now.
 
         NotLanded, SinkError when tables cannot be read or written, UsageError for rules that cannot be, EsaultError for what Spark
         raises; what `reports` raises is passed on.
         """
-        wanted = self.needed(job or "reports")
+        wanted, again = self.needed(job or "reports"), set[str]() if done is None else done
         require_pyspark()
         self._check_rows()
         self._check_writable()
@@ -153,23 +154,24 @@ class Pipeline:
         with self._locked(), self.spark() as spark:
             for name in wanted:
                 kind, _, table = name.partition(":")
-                began = time.monotonic()
-                done: Any | None = None
+                began, anew = time.monotonic(), full and name not in again
+                made: Any | None = None
                 self._watcher.began(name)
                 try:
                     if kind == "clean":
-                        done = outcome.cleaned[name] = self._clean(table, spark, full, began)
+                        made = outcome.cleaned[name] = self._clean(table, spark, anew, began)
                     elif kind == "compact":
                         self._compact(table, spark)
                     elif kind == "table":
-                        done = outcome.updated[table] = self._step(self.steps[name], spark, full)
+                        made = outcome.updated[table] = self._step(self.steps[name], spark, anew)
                     else:
-                        outcome.reported = self._report(spark, full)
-                        done = outcome.reported or None
+                        outcome.reported = self._report(spark, anew)
+                        made = outcome.reported or None
                 except BaseException as error:
                     self._watcher.ended(name, None, time.monotonic() - began, error)
                     raise
-                self._watcher.ended(name, done, time.monotonic() - began, None)
+                again.add(name)
+                self._watcher.ended(name, made, time.monotonic() - began, None)
             if "reports" in wanted:
                 outcome.reports = self._results.load()
             outcome.registered = self.register(spark)

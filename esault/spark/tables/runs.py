@@ -87,11 +87,11 @@ class Runs:
     ) -> Outcome:
         """As `Pipeline.run`. What fails is tried again `retries` times, after `wait` was called with the seconds to wait:
         jobs that are done stay so. Not tried again: wrong use, rows that must not come, and rows that have not landed."""
-        tried = 0
+        tried, done = 0, set[str]()
         while True:
             self._history.begin()
             try:
-                outcome = self.pipeline.run(job, full)
+                outcome = self.pipeline.run(job, full, done)
             except BaseException as error:
                 if not isinstance(error, (Busy, NotLanded)):  # else there was no run
                     self._history.end(error)

@@ -121,3 +121,28 @@ def test_small_parts_of_what_a_step_writes_besides_are_put_together_too(tmp_path
             add(Path(folder), [n])
     made._step(step, lambda: None, False)  # type: ignore[arg-type, return-value]
     assert [len(table_log(folder).files()) for folder in (step.path, *step.beside)] == [1, 1, 7]
+
+
+def test_a_job_that_is_done_is_not_done_anew_where_another_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    class Step:
+        table_name, reads_tables, beside, quarantines = "sold", ("sales",), (), False
+        reads = writes = comment = ""
+        name, path = "table:sold", str(tmp_path / "tables/sold")
+
+        def run(self, spark: Any, say: Any, full: bool = False) -> None:
+            asked.append(("sold", full))
+            if len(asked) == 2:
+                raise ConnectionResetError
+
+    made = Pipeline({"sales": str(tmp_path / "sales")}, str(tmp_path / "into"), steps=[Step()])
+    monkeypatch.setattr(made, "_check_rows", lambda: None)
+    monkeypatch.setattr(made, "_clean", lambda table, spark, full, began: asked.append((table, full)))
+    done: set[str] = set()
+    with pytest.raises(ConnectionResetError):
+        made.run("tables", True, done)
+    made.run("tables", True, done)
+    assert asked == [("sales", True), ("sold", True), ("sales", False), ("sold", True)]

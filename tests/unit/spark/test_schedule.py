@@ -289,7 +289,7 @@ def test_what_may_be_over_the_next_time_is_tried_again(tmp_path: Path, error: Ex
     runs = Runs("p", {"t": str(tmp_path / "t")}, str(tmp_path / "into"))
     tried, waited = [], []
 
-    def fails(job: str | None, full: bool) -> Outcome:
+    def fails(job: str | None, full: bool, done: set[str]) -> Outcome:
         tried.append(job)
         raise error
 
