@@ -24,6 +24,7 @@ __all__ = [
     "QUARANTINE",
     "REASON",
     "ROW",
+    "UNFIT",
     "aside",
     "check_columns",
     "check_folders",
@@ -46,7 +47,7 @@ QUARANTINE: Schema = (
 #: why a row is bad; null for a good one
 REASON = "__reason"
 #: the row as JSON, where widening would make another value of it
-_UNFIT = "__unfit"
+UNFIT = "__unfit"
 #: where the row stands: the part's name, and its number in there
 PART, ROW = "__part", "__row"
 
@@ -70,7 +71,7 @@ def parts_with_places(
     """The rows of parts, each with where it stands."""
     from pyspark.sql import functions as f
 
-    rows = read_parts(spark, folder, names, schema, evolved, kept=_UNFIT)
+    rows = read_parts(spark, folder, names, schema, evolved, kept=UNFIT)
     placed = rows.withColumn(PART, f.col("_metadata.file_name")).withColumn(ROW, f.col("_metadata.row_index"))
     return placed.drop("_metadata")
 
@@ -99,7 +100,7 @@ def reason(table: str, rows: DataFrame, schema: Schema, expectations: Mapping[st
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
 
-    unfit = f.col(_UNFIT).isNotNull()
+    unfit = f.col(UNFIT).isNotNull()
     reasons = [f.when(unfit, f.lit("an int is none of the floats that its column holds by now"))]
     for column in schema:
         if not column.nullable:
@@ -121,7 +122,7 @@ def aside(marked: DataFrame, schema: Schema) -> DataFrame:
     """The bad ones of rows that have a reason, as the quarantine has them."""
     from pyspark.sql import functions as f
 
-    row = f.coalesce(f.col(_UNFIT), f.to_json(f.struct(*(f.col(quoted(c.name)) for c in schema))))
+    row = f.coalesce(f.col(UNFIT), f.to_json(f.struct(*(f.col(quoted(c.name)) for c in schema))))
     kinds = {"_id": "string", "_time": "timestamp", "_run": "string"}
     there = {column.name for column in schema}
     return marked.where(f.col(REASON).isNotNull()).select(

@@ -11,6 +11,7 @@ from esault.sinks.landing.state import TableState
 from esault.spark.columns import stored
 from esault.spark.derived import DerivedTable
 from esault.spark.failure import said
+from esault.spark.rows import PART, ROW, UNFIT
 from esault.spark.table import quoted, read_parts
 from esault.spark.tables import merge
 from esault.spark.tables.contract import evolved
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["KeyedRows"]
+
+#: names that are added to rows of before, where no key may have them
+_PLACES = (PART, ROW, UNFIT)
 
 
 class KeyedRows:
@@ -53,6 +57,13 @@ class KeyedRows:
                         f"table {one.name}: {what} names {name!r}, which its function does not return; there are: "
                         f"{', '.join(there)}"
                     )
+        added = [*(name for name in _PLACES if name in one.keys), *(() if one.merge is not None else (merge.DELETED,))]
+        added += [merge.START, merge.END] if one.scd_type == 2 else []
+        if taken := [name for name in there if name in added and name not in one.except_column_list]:
+            raise UsageError(
+                f"table {one.name}: column {taken[0]!r} has the name of one that is added while its rows are merged; give it another "
+                "name with alias"
+            )
         if one.merge is not None:
             for name in there:
                 if name not in one.keys and name not in one.merge:
@@ -110,7 +121,7 @@ class KeyedRows:
                 there = placed(spark, self._path, names, columns)
                 removed = files_of(merge.of_keys(there, one.keys, changes), names)
                 old = read_parts(spark, self._path, removed, columns, True)
-            rest = tuple(c for c in columns if c.name not in (merge.START, merge.END))
+            rest = tuple(c for c in columns if c.name not in [each.name for each in own])
             flag = [f.col(merge.DELETED)] if one.merge is None else []
             changes = conformed(changes, rest, flag)
         gone = self._deleted(spark, changes, update, whole)
