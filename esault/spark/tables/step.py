@@ -37,7 +37,8 @@ from esault.spark.tables.rewriting import conformed, outside
 from esault.spark.tables.update import Rows, Update, next_update, resumed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
 __all__ = ["TableStep", "Updated"]
 
@@ -300,7 +301,7 @@ class TableStep:
                 rows = rows.unionByName(self._divided(old, schema))
             parts = self._staged(rows, schema)
             try:
-                checked = self.expectations.checked(seen.get)
+                checked = self.expectations.checked(self._observed(seen, frame, counts))
             except BaseException:
                 self.table.discard(parts)
                 raise
@@ -322,6 +323,16 @@ class TableStep:
             seconds=time.monotonic() - began,
             version=state.version,
         )
+
+    @staticmethod
+    def _observed(seen: Observation, frame: DataFrame, counts: Sequence[SparkColumn]) -> Mapping[str, Any]:
+        """Return the counts of rows that were written. Where Spark knows before it reads any that none stays, it observes none."""
+        counted: dict[str, Any]
+        try:
+            counted = seen.get
+        except failures():
+            counted = frame.agg(*counts).first().asDict()
+        return counted
 
     def _divided(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """Rows of a folder in one task: else each task would write a file into each folder."""
