@@ -362,6 +362,36 @@ def test_a_row_is_kept_or_put_aside_also_where_it_is_another_each_time(spark: An
     assert done.expectations == {"head": ("quarantine", len(aside))}
 
 
+def test_no_row_stays_where_what_is_expected_is_never_so(spark: Any, tmp_path: Path) -> None:
+    def declare(tables: Any) -> None:
+        @tables.table(expect_all={"a shop": "shop <> 'b'"}, expect_all_or_drop={"open": "false"})
+        def sold(sales):
+            return sales.select("shop", "pieces")
+
+    shop = Shop(tmp_path, declare)
+    shop.sales(("a", 1, "1"), ("b", -1, "1"))
+    done = shop.run()["sold"]
+    assert (done.checked, done.written) == (2, 0)
+    assert done.expectations == {"a shop": ("warn", 1), "open": ("drop", 2)}
+
+
+def test_a_quarantine_that_is_asked_for_no_more_has_no_rows(spark: Any, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"expect_all_or_quarantine": {"some": "pieces > 0"}}
+
+    def declare(tables: Any) -> None:
+        @tables.table(**asked)
+        def sold(sales):
+            return sales.select("shop", "pieces")
+
+    shop = Shop(tmp_path, declare)
+    shop.sales(("a", 1, "1"), ("b", -1, "1"))
+    shop.run()
+    asked.clear()
+    assert shop.run()["sold"].why == "what it is to do has changed"
+    assert shop.rows("sold") == [("a", 1), ("b", -1)]
+    assert esault.read(shop.folder / "into/quarantine/sold").num_rows == 0
+
+
 def test_what_is_no_condition_on_a_row_is_said_without_plans_of_spark(spark: Any) -> None:
     frame = spark.createDataFrame([], "k string, _reason string")
     for condition in ("count(k) > 0", "k >< 3", "kk > 0", "size(k) > 0"):

@@ -197,7 +197,7 @@ class TableStep:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
-            if self.expectations.quarantines:
+            if self.expectations.quarantines or self.quarantine.state().parts:
                 stack.enter_context(self.quarantine.locked())
             if self._one.apply_as_deletes:
                 stack.enter_context(self._gone.locked())
@@ -307,6 +307,9 @@ class TableStep:
                 raise
         if self.expectations.quarantines and not interrupted:
             put_aside = self._put_aside(spark, frame, schema, update, checked, whole, where)
+        elif whole and (aside := self.quarantine.state()).parts and not self.expectations.quarantines:
+            # of before: its rows are in the table now, or in neither
+            self.quarantine.commit([], aside.schema, update.inputs, aside, True)
         self.table.commit(parts, schema, update.inputs, before, whole, removed)
         state = self.table.state()
         assert state.files is not None
