@@ -26,6 +26,7 @@ __all__ = [
     "Broken",
     "Build",
     "Built",
+    "CaughtUp",
     "Connect",
     "Drain",
     "DumpThreads",
@@ -244,6 +245,13 @@ class Stop:
 
 
 # sub-unit or ack server -> unit or driver ---------------------------------------------------------
+
+
+@value_class(frozen=True)
+class CaughtUp:
+    """A spout that others are read after has read what was there when it was opened, and that is processed."""
+
+    incarnation: int
 
 
 @value_class(frozen=True)

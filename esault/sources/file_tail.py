@@ -59,6 +59,8 @@ class FileTail:
         self._last: FollowedFile | None = None
         self._looked: float | None = None
         self._searched: float | None = None
+        #: all that was there has been read once
+        self.caught_up = False
         #: nothing was read before the search that is on
         self._begins = True
 
@@ -84,6 +86,7 @@ class FileTail:
             elif not (self._over(file, now) and file.lines.finish()):
                 self._busy.popleft()
                 self._at_end(file, now)
+        self.caught_up = self.caught_up or not self._busy
         return []
 
     @property

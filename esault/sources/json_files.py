@@ -174,6 +174,10 @@ class JsonFiles(Spout[Any, dict[str, Any]]):
             return None
         return list(zip(keys, values)) if _KEYS.issuperset(map(type, keys)) else None
 
+    def caught_up(self) -> bool:
+        """As `TextFiles`."""
+        return self._lines.caught_up()
+
     def position(self) -> Any:
         """Plain values; see TextFiles."""
         return self._lines.position()

@@ -169,6 +169,10 @@ class MicroBatches(SpoutAround[K, V], WindowedSpout[K, V]):
             self._turn(now)
         self._turn(now)
 
+    def caught_up(self) -> bool:
+        """As the spout within, once nothing waits here."""
+        return not (self._open or self._closed or self._out) and self.spout.caught_up()
+
     def _full(self, window: _Window, now: float) -> bool:
         return now >= window.end or window.read >= self._most
 

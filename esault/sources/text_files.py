@@ -181,6 +181,10 @@ class TextFiles(Spout[str, str]):
         """Return the same of the last `count` lines that were taken of one file."""
         return self._reader.row_ids(count) if isinstance(self._reader, FileTail) else None
 
+    def caught_up(self) -> bool:
+        """Return whether what the files held at first has been read, with `follow`."""
+        return isinstance(self._reader, FileTail) and self._reader.caught_up
+
     def position(self) -> Any:
         """Plain values; see FileSequence and, with `follow`, FileTail."""
         return self._opened.position()

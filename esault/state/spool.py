@@ -144,6 +144,9 @@ class Spooled(SpoutAround[Any, Any]):
         # From the first row on, unless `seek` says otherwise: without a checkpoint all go back to the beginning.
         self._again = self._place = (self._segments()[0], 0)
 
+    def caught_up(self) -> bool:
+        return self._again is None and self.spout.caught_up()
+
     def read(self, limit: int) -> Sequence[tuple[Any, Any]] | Columns:
         if self._again is not None:
             # A block is one read, so that every position is between two of them: it comes whole, whatever the limit is now.

@@ -307,9 +307,10 @@ class Draft:
                     f"unit {name!r}: nothing takes what this spout reads; give its stream a .bolt(...) or a .sink(...)"
                 )
         plans: dict[str, UnitPlan] = {}
+        awaited = {name for unit in self.units.values() for name in unit.settings.after}
         for name, unit in reversed(self.units.items()):  # receivers first: ids are wanted from below
             streams = {stream: outlet.freeze() for stream, outlet in unit.streams.items()}
-            plan = dataclasses.replace(unit.settings, streams=streams)
+            plan = dataclasses.replace(unit.settings, streams=streams, awaited=name in awaited)
             told = frozenset(t for t in plan.targets if plans[t].watermarks)
             passes = any(_inherits(outlet, told) for outlet in streams.values())
             needs = unit.timed and (passes or plan.timers or (plan.window is not None and plan.window.timed))

@@ -156,6 +156,8 @@ class UnitPlan:
     chain: bool = True
     #: of a spout: those that it waits for, which have ended before it reads
     after: tuple[str, ...] = ()
+    #: of a spout: another one is read after it
+    awaited: bool = False
 
     @property
     def spooled(self) -> bool:

@@ -54,6 +54,10 @@ class SplitReader(Generic[K, V]):
         """Return the number of tuples of the split that are due and have not been read, now; None where it cannot be known."""
         return None
 
+    def caught_up(self) -> bool:
+        """Return whether all of the split has been read that was there when it was opened. Raises what `read` does."""
+        return False
+
     def counters(self) -> Mapping[str, int]:
         """Return how much was left out or cut short so far, by reason."""
         return {}

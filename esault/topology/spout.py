@@ -152,6 +152,13 @@ class Spout(Generic[K, V]):
         """
         return None
 
+    def caught_up(self) -> bool:
+        """Return whether all has been read that was there when it was opened: another spout with `after` need not wait for its end.
+
+        Asked for behind reads, where one waits. What has no end should say so, or the other one waits for ever.
+        """
+        return False
+
     def counters(self) -> Mapping[str, int]:
         """Return how much was left out or cut short so far, by reason; the report shows the sum as the unit's `skipped`."""
         return {}
@@ -181,6 +188,9 @@ class SpoutAround(Spout[K, V]):
 
     def held_back(self) -> bool:
         return self.spout.held_back()
+
+    def caught_up(self) -> bool:
+        return self.spout.caught_up()
 
     def close(self) -> None:
         self.spout.close()

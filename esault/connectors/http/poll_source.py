@@ -67,6 +67,7 @@ class HttpPollSource(IncomingSpout[Any]):
         self._path = [step for step in rows.split(".") if step]
         self._key, self._since, self._once = key, since, once
         self._params = dict(params or {})
+        self._has_answered = False
         #: what the last answer was known by, and how many of its rows have been given; the greatest `since` and rows that had it
         self._known: dict[str, Any] = {
             "etag": None,
@@ -91,6 +92,10 @@ class HttpPollSource(IncomingSpout[Any]):
         """Right behind `open`: go on behind what an earlier process has read."""
         if not self._started and position is not None and self._incoming is not None:
             self._known = self._incoming.position = position
+
+    def caught_up(self) -> bool:
+        """Return whether the rows of the first answer have been read."""
+        return self._has_answered and not self.lag()
 
     # in the thread of the client -------------------------------------------------------------------
 
@@ -119,6 +124,7 @@ class HttpPollSource(IncomingSpout[Any]):
                         raise answer_refused(self._who, answer.status, answer.reason, body.decode(errors="replace"))
                     await incoming.put(self._new(body, answer.headers))
                 incoming.answered()
+                self._has_answered = True
                 if self._once:
                     return
                 await asyncio.sleep(self._every)

@@ -78,6 +78,8 @@ class Partition(SplitReader[Any, Any]):
         self._consumer = self._kafka.Consumer({**config, "error_cb": self._watch, "on_commit": self._told})
         #: counted so far: left out, and passed over where offsets were gone
         self._bad = self._lost = 0
+        #: up to which offset it is to be read to have caught up, once that is asked for
+        self._goal: int | None = None
         #: rows that wait until their bad neighbours are in the dead letter topic, and the offset behind them
         self._held: tuple[list[tuple[Any, Any]], int] | None = None
         try:
@@ -294,6 +296,14 @@ class Partition(SplitReader[Any, Any]):
             f"{self._name}: the group {self._group!r} takes no offsets ({why}): it does not show how far this run is; name a group_id "
             "that no one else has"
         )
+
+    def caught_up(self) -> bool:
+        if self._goal is None:
+            try:
+                self._goal = self._bounds()[1]
+            except self._kafka.KafkaException:
+                return False  # it is away: that is said where it is read
+        return self._next >= self._goal and self._held is None
 
     def lag(self) -> int | None:
         _, high = self._consumer.get_watermark_offsets(self._place(0), cached=True)

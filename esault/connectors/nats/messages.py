@@ -220,6 +220,9 @@ class Messages(SplitReader[Any, Any]):
     def row_ids(self) -> list[str]:
         return self._ids
 
+    def caught_up(self) -> bool:
+        return self.lag() == 0
+
     def lag(self) -> int | None:
         pending = self._consumer.pending
         return None if pending is None or self._place.end is not None else pending + len(self._consumer.waiting)

@@ -202,6 +202,10 @@ class PostgresChanges(Spout[Any, Any]):
             raise EndOfStream
         return found
 
+    def caught_up(self) -> bool:
+        """Return whether the snapshot has been read, where there is one, and nothing waits behind it."""
+        return self._begun and self._reader is None and not self._waiting
+
     def _settle_transaction(self) -> None:
         if not self._waiting and self._end is not None:
             self._lsn, self._rows, self._skip, self._end = self._end, 0, 0, None

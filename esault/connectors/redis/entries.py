@@ -160,6 +160,9 @@ class Entries(SplitReader[Any, Any]):
     def row_ids(self) -> list[str]:
         return self._ids
 
+    def caught_up(self) -> bool:
+        return self.lag() == 0
+
     def lag(self) -> int | None:
         if self._end is not None or self._added is None or self._seen is None:
             return None

@@ -210,7 +210,7 @@ class SourceSplits:
         self._unit.pace.at = 0.0
 
     def _on_drain(self, message: Drain) -> None:
-        self._unit.draining = True
+        self._unit.draining, self._unit.waits = True, False
         self._splits.drain()
         self._unit.pace.at = 0.0
 

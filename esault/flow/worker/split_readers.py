@@ -177,6 +177,14 @@ class SplitReaders(Spout[Any, Any]):
         known = [each for each in said if each is not None]
         return sum(known) if len(known) == len(said) and said else None
 
+    def caught_up(self) -> bool:
+        source = self.source
+        if source.bounded or source.splits_at_once is not None:
+            return False  # others may wait for these to end: the unit knows when all that it had found have
+        return self._clocks.dealt and all(
+            end or self._readers[id].caught_up() for id, (_, _, end) in self._places.items()
+        )
+
     def counters(self) -> Counter[str]:
         counted = self._counted + Counter(self.source.counters())
         return sum((Counter(reader.counters()) for reader in self._readers.values()), counted)

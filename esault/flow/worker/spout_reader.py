@@ -124,6 +124,10 @@ class SpoutReader:
         """Return whether the spout gives no more until what it has given is durable."""
         return not self._free and bool(self.call(self.spout.held_back, "held_back"))
 
+    def caught_up(self) -> bool:
+        """Return whether what was there when it was opened has been read."""
+        return bool(self.call(self.spout.caught_up, "caught_up"))
+
     def row_ids(self, count: int) -> Sequence[str] | None:
         """Return the names of the rows of the last read; None: they are numbered in the order of reading."""
         if self._numbered:

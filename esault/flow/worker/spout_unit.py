@@ -1,4 +1,7 @@
-"""The sub-unit of a spout: reads roots while its window has credit."""
+"""The sub-unit of a spout: reads roots while its window has credit.
+
+It is one module of over 300 lines: reading, its end, checkpoints and what is told of them share one turn.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from esault.flow.operators.user_error import UserError
+from esault.flow.worker.catching_up import CatchingUp
 from esault.flow.worker.environment import Environment
 from esault.flow.worker.phase import Phase
 from esault.flow.worker.rate_cap import RateLimit
@@ -13,7 +17,7 @@ from esault.flow.worker.read_pace import ReadPace
 from esault.flow.worker.spout_reader import SpoutReader
 from esault.flow.worker.sub_unit import SubUnit
 from esault.messages.checkpoint import Checkpoint, Completed
-from esault.messages.control import BeginReading, Build, Drain, ReleaseSlices
+from esault.messages.control import BeginReading, Build, CaughtUp, Drain, ReleaseSlices
 from esault.messages.status import MicroBatch, Status
 from esault.payload.column import is_array
 from esault.topology.plan import UnitPlan
@@ -49,6 +53,10 @@ class SpoutSubUnit(SubUnit):
         #: its slices have been released
         self._released = False
         self.pace = ReadPace()
+        said = CaughtUp(build.incarnation)
+        self._catching_up = (
+            CatchingUp(self.reading, self.roots, lambda: self.outbox.append(said)) if plan.awaited else None
+        )
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
         self._ended_before = self.lifecycle.elements_finished
         self.told: Any = None
@@ -190,6 +198,8 @@ class SpoutSubUnit(SubUnit):
         worked = super()._turn()
         if self._released:
             self._tell_window()
+        if self._catching_up is not None and self.lifecycle.phase is Phase.RUNNING:
+            self._catching_up.look()
         committed = self.told if self.exactly else self.roots.committed
         if committed is not self.told:
             self.told = committed

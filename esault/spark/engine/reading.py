@@ -270,9 +270,9 @@ class Reading:
         return happened
 
     def _has_its_turn(self, part: Part) -> bool:
-        """Return whether all that stands before this one has been read to its end, and is in a batch that is committed."""
+        """Return whether all that stands before this one has ended or caught up, in a batch that is committed."""
         before = self._after.get(part.unit, ())
-        return not before or all(p.ended and p.done == p.rows for p in self.parts if p.unit in before)
+        return not before or all(p.is_over() for p in self.parts if p.unit in before)
 
     def _pulses_due(self, now: float) -> dict[str, Any]:
         due = {}

@@ -72,6 +72,8 @@ class Part:
         self.progress: tuple[float, float] | None = None
         self.skipped = 0
         self._opened = False
+        #: tuples behind which it has caught up
+        self._caught_up: int | None = None
 
     def open(self, context: Context) -> None:
         """Open it and go to where it was. Raises UserError."""
@@ -160,6 +162,14 @@ class Part:
             self._reads.clear()
             self.rows, self._position, self.ended = self.told, self._told_position, False
         return more
+
+    def is_over(self) -> bool:
+        """Return whether all that it had, or what was there when it was opened, is in a batch that is committed. Raises UserError."""
+        if self.ended:
+            return self.done == self.rows
+        if self._caught_up is None and self._call(self.spout.caught_up, "caught_up"):
+            self._caught_up = self.rows
+        return self._caught_up is not None and self.done >= self._caught_up
 
     def ask_progress(self) -> None:
         """Have the spout say how far it is, and what it has left out. Raises UserError."""

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+import waiting
 from ports import free_port
 
 pytest.importorskip("aiohttp", reason="aiohttp is not installed: pip install 'esault[http]'")
@@ -102,6 +103,13 @@ class TestHttpPollSource:
                 assert spout.read(9) == []
             orders.rows = there
             assert read(spout, 2) == first
+
+    def test_it_has_caught_up_behind_its_first_answer(self):
+        with feeding(Orders(2)) as feed, opened(HttpPollSource(feed.url, rows="data.items", every=60)) as spout:
+            assert not spout.caught_up()
+            assert len(read(spout, 1)) == 1 and not spout.caught_up()
+            assert len(read(spout, 1)) == 1
+            waiting.until(spout.caught_up)
 
     def test_with_since_only_what_is_new_comes(self):
         orders = Orders(10)

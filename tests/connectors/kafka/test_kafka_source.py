@@ -12,7 +12,7 @@ import waiting
 from esault import Topology
 from esault.errors import SourceError, TopologyError
 from esault.sinks import Collect, KafkaSink
-from esault.sources import KafkaSource
+from esault.sources import Items, KafkaSource
 from esault.testing import LocalRuntime
 from esault.testing.contract import check_spout
 from esault.topology.context import Context
@@ -71,6 +71,20 @@ def test_it_keeps_the_contract_of_sources(broker):
     fill(broker, topic, *range(50))
     # A read does not wait for the broker, so many give nothing before the first message is there.
     assert check_spout(lambda: KafkaSource(topic, broker.servers, until="end"), idle=10_000_000) == 50
+
+
+def test_another_spout_waits_until_all_that_is_in_a_topic_has_been_read(broker):
+    topic = broker.topic(3)
+    fill(broker, topic, *range(300))
+    t = Topology("after")
+    numbers = t.spout("numbers", KafkaSource(topic, broker.servers), parallelism=2)
+    asked = t.spout("asked", Items([(f"k{n}", n) for n in range(300)]), after=numbers)
+    asked.join_table("found", numbers.key_by(lambda n: f"k{n}")).sink("out", Collect())
+    local = LocalRuntime(t, real=True)
+    until(local, lambda: len(local.collected().get("out", ())) == 300)
+    assert sorted(value for _, value in local.collected()["out"]) == [(n, n) for n in range(300)]
+    local.drain()
+    local.run_until_drained()
 
 
 def test_what_stands_beside_the_value_comes_on_request_and_a_time_says_where_to_begin(broker):

@@ -108,6 +108,14 @@ def test_it_begins_and_ends_where_it_is_told(server, opened):
         opened(NatsSource(stream, server.url, start=100))
 
 
+def test_it_has_caught_up_when_all_that_was_there_has_been_read(server, opened):
+    table = opened(NatsSource(server.stream(*numbered(20)), server.url))
+    assert not table.reader.caught_up()
+    assert table.take(12) == list(range(12)) and not table.reader.caught_up()
+    assert table.take(8) == list(range(12, 20))
+    table.until(table.reader.caught_up)
+
+
 def test_what_stands_beside_the_value_comes_on_request(server, opened):
     stream = server.stream()
     server.send(stream, [("eu.1", b'{"a": 1}')], who="ann")

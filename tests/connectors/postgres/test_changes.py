@@ -54,6 +54,16 @@ def test_first_comes_the_snapshot_and_then_each_change_in_the_order_of_commits(s
     source.close()
 
 
+def test_it_has_caught_up_behind_the_snapshot(server, table):
+    server.ask(f"insert into {table} select n, 'a', n, null from generate_series(1, 50) n")
+    source = opened(server, table)
+    assert not source.caught_up()
+    assert len(source.read(20)) == 20 and not source.caught_up()
+    assert len(rows_of(source, 30)) == 30
+    assert source.read(1) == [] and source.caught_up()
+    source.close()
+
+
 def test_with_metadata_each_change_says_what_it_was(server, table):
     server.ask(f"alter table {table} replica identity full")
     source = opened(server, table, metadata=True, snapshot="never")

@@ -130,6 +130,14 @@ def test_behind_an_id_they_are_counted_once_it_has_caught_up(server, stream):
     assert reader.counters() == {"entries_removed_unread": 6}
 
 
+def test_it_has_caught_up_when_all_that_was_there_has_been_read(server, stream):
+    fill(server, stream, 20)
+    reader = opened(RedisSource(stream, server.url), stream)
+    assert not reader.caught_up()
+    assert numbers(reader.read(7)) == list(range(7)) and not reader.caught_up()
+    assert rest(reader) == list(range(7, 20)) and reader.caught_up()
+
+
 def test_a_stream_that_was_made_anew_is_said_once_and_read(server, stream, caplog):
     fill(server, stream, 10)
     reader = opened(RedisSource(stream, server.url), stream)

@@ -9,7 +9,7 @@ from esault.errors import TopologyError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.sinks import Collect
-from esault.sources import Items
+from esault.sources import CsvFiles, Items, JsonFiles
 from esault.testing import LocalRuntime, Sent
 from esault.topology.drawing import draw
 
@@ -60,7 +60,7 @@ def test_a_table_is_whole_before_the_stream_is_read(seed, delivery):
     local.run_until_drained()
     assert sorted(local.emitted("enriched")) == WANTED
     assert [text for text in local.driver.notices if "orders" in text] == [
-        "orders is read from now on: customers has ended"
+        "orders is read from now on: customers is done"
     ]
 
 
@@ -134,12 +134,91 @@ def test_broadcast_rules_are_there_before_the_first_tuple():
     assert len(local.emitted("checked")) == 200
 
 
+class Table(Slow):
+    """Has no end, and says when it has given what was there."""
+
+    def read(self, limit):
+        return [] if self.given == len(self.tuples) else super().read(limit)
+
+    def caught_up(self):
+        return self.given >= 40
+
+
+class Restless(Table):
+    """Goes on for ever behind what was there."""
+
+    def read(self, limit):
+        if self.given < len(self.tuples):
+            return super().read(limit)
+        self.given += 1
+        return [(f"c{self.given}", "new")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "dies"),
+    [(Restless, None), (Table, None), (Table, "customers"), (Table, "orders"), (Table, "enriched")],
+)
+@pytest.mark.parametrize("delivery", [Delivery.AT_LEAST_ONCE, Delivery.EXACTLY_ONCE])
+def test_one_without_an_end_is_waited_for_until_it_has_caught_up(kind, delivery, dies):
+    settings = Settings(delivery=delivery, checkpoint_every=0.05, root_rows=4)
+    local = LocalRuntime(joined(), spouts={"customers": kind(CUSTOMERS)}, seed=2, settings=settings)
+    if dies is not None:
+        local.run_until(lambda: len(local.emitted("customers")) >= 20)
+        for incarnation in list(local.driver.units[dies].subs):
+            local.kill(incarnation)
+    local.run_until(lambda: len({order for _, (order, _) in local.emitted("enriched")}) == 200)
+    if dies != "enriched" or delivery is Delivery.EXACTLY_ONCE:
+        assert {(key, tuple(pair)) for key, pair in local.emitted("enriched")} == set(WANTED)
+    local.drain()
+    local.run_until_drained()
+
+
+def test_a_followed_file_is_waited_for_as_it_stands(tmp_path):
+    file = tmp_path / "customers.jsonl"
+    file.write_text("".join(f'{{"id": "c{i}", "name": "Name {i}"}}\n' for i in range(40)))
+
+    def topology() -> Topology:
+        t = Topology("followed")
+        customers = t.spout("customers", JsonFiles(file, key="id", follow=True)).map(lambda row: row["name"])
+        orders = t.spout("orders", Items(ORDERS), after=customers)
+        orders.join_table("enriched", customers).sink("out", Collect())
+        return t
+
+    local = LocalRuntime(topology())
+    local.run_until(lambda: len(local.emitted("enriched")) == 200)
+    assert sorted(local.emitted("enriched")) == WANTED
+    local.drain()
+    local.run_until_drained()
+
+
+@pytest.mark.parametrize("sub_units", [1, 2])
+@pytest.mark.parametrize("every", [None, 60])
+def test_files_that_are_looked_for_again_and_again_are_waited_for_as_they_were(tmp_path, sub_units, every):
+    for i in range(40):
+        (tmp_path / f"{i:02}.csv").write_text(f"id,name\nc{i},Name {i}\n")
+
+    def topology() -> Topology:
+        t = Topology("found")
+        files = CsvFiles(tmp_path, key="id", every=every)
+        customers = t.spout("customers", files, parallelism=sub_units).map(lambda row: row["name"])
+        orders = t.spout("orders", Items(ORDERS), after=customers)
+        orders.join_table("enriched", customers).sink("out", Collect())
+        return t
+
+    local = LocalRuntime(topology(), seed=5)
+    local.run_until(lambda: len(local.emitted("enriched")) == 200)
+    assert sorted(local.emitted("enriched")) == WANTED
+    local.drain()
+    local.run_until_drained()
+
+
 def test_one_that_waits_for_an_endless_one_ends_with_the_run():
     local = LocalRuntime(joined(), spouts={"customers": Endless()})
-    local.run_for(5.0)
+    local.run_for(6.0)
     local.drain()
     local.run_until_drained()
     assert local.emitted("orders") == []
+    assert "orders waits: customers is read before it, and not done yet" in local.driver.notices
 
 
 class Endless(Spout):

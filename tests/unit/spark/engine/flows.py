@@ -877,6 +877,35 @@ def files(kind: str, folder: str) -> Topology:
     return t
 
 
+class Endless(Spout):
+    """A table that has no end, and says when it has given what was there."""
+
+    def __init__(self):
+        self.given = 0
+
+    def read(self, limit):
+        first, self.given = self.given, min(400, self.given + min(limit, 50))
+        return [(f"c{i % 40}", f"name {i}") for i in range(first, self.given)]
+
+    def position(self):
+        return self.given
+
+    def seek(self, position):
+        self.given = position
+
+    def caught_up(self):
+        return self.given == 400
+
+
+def caught_up() -> Topology:
+    """As `ordered`, where the table goes on for ever."""
+    t = Topology("caught-up")
+    names = t.spout("names", Endless())
+    seen = t.spout("seen", Items([(f"c{i % 40}", i) for i in range(80)]), after=names)
+    seen.join_table("joined", names).sink("joined", Collect())
+    return t
+
+
 def ordered() -> Topology:
     """A stream that is read when the table that it is joined with is whole, of many tuples for each of its own."""
     t = Topology("ordered")

@@ -116,6 +116,21 @@ def test_a_spout_is_read_after_another(tmp_path: Path, monkeypatch: pytest.Monke
     )
 
 
+def test_a_spout_is_read_when_one_without_an_end_has_caught_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("esault.spark.engine.reading.READ_ROWS", 40)
+    chain = Chain(f"{FLOWS}:caught_up", tmp_path / "run")
+    names, seen = chain.reading.parts
+    for _ in range(100):
+        assert not seen.rows or names.done == 400
+        chain.batch(1)
+        if seen.ended and seen.done == seen.rows:
+            break
+    got = read_collected(str(chain.folder), "joined")
+    assert sorted(got) == sorted((f"c{i % 40}", (i, f"name {360 + i % 40}")) for i in range(80))
+    chain.reading.drain(False)
+    chain.drain()
+
+
 @pytest.mark.parametrize("new_workers", [False, True])
 def test_state_that_was_cleared_is_gone_from_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_workers: bool

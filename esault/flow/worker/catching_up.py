@@ -1,0 +1,35 @@
+"""The moment at which a spout has caught up: what was there when it was opened is processed, and spouts that are read after it begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from esault.flow.delivery.roots import Roots
+from esault.flow.worker.spout_reader import SpoutReader
+
+__all__ = ["CatchingUp"]
+
+
+class CatchingUp:
+    """Looks at a spout that others wait for, until it has caught up. `say` is called then, once."""
+
+    def __init__(self, reading: SpoutReader, roots: Roots, say: Callable[[], object]) -> None:
+        self._reading = reading
+        self._roots = roots
+        self._say = say
+        #: rows behind which it has caught up
+        self._rows: int | None = None
+        self._over = False
+
+    def look(self) -> None:
+        """Ask the spout, and then see whether what it has read is processed. Raises UserError."""
+        if self._over:
+            return
+        if self._rows is None:
+            if not self._reading.caught_up():
+                return
+            self._rows = self._reading.rows
+        committed = self._roots.committed
+        if not self._roots.open_count or (committed is not None and committed[1] >= self._rows):
+            self._over = True
+            self._say()
