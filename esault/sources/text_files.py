@@ -98,6 +98,8 @@ class TextFiles(Spout[str, str]):
         self._failed = None
         part, parts = context.part, context.parts
         if self.follow:
+            if not self._input.files.find():  # `check` may have seen the folder on another host
+                self._input.files.measure(growing=True)
             self._reader = FileTail(self._followed, self._input.form, self.tally, context.now)
         else:
             sizes = self._sizes(context)

@@ -113,6 +113,16 @@ def test_what_check_has_found_is_not_looked_for_again_by_the_open_that_follows()
     spout.close()
 
 
+def test_a_folder_that_the_host_of_the_reader_does_not_have_is_told_where_it_is_followed():
+    """The command has checked its own."""
+    with pytest.raises(SourceError, match="the folder logs does not exist"):
+        TextFiles("logs/*.txt", follow=True).open(Context("lines"))
+    Path("logs").mkdir()
+    spout = TextFiles("logs/*.txt", follow=True)
+    spout.open(Context("lines"))  # files may come
+    spout.close()
+
+
 def test_compressed_files_are_unpacked():
     for name in "ab":
         with gzip.open(f"{name}.txt.gz", "wt") as file:
