@@ -109,6 +109,8 @@ class DebounceByEvent(Bolt[Any, Any, Any, Any]):
     def process(self, key: Any, value: Any) -> None:
         """Keep it until it is known what followed."""
         at = self.time(value)
+        if type(at) is not int:
+            at = float(at)  # a Decimal and a float have no sum
         if at < self.context.watermark(key) - self.seconds:
             self.emit(key, value, LATE)
             if not self.pending:

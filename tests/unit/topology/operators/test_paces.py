@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -123,7 +125,19 @@ def test_a_late_tuple_alone_leaves_no_state_of_its_key():
     assert cleared == ["k"]
 
 
-@pytest.mark.parametrize(("one", "two"), [(1, 1.0), (1.0, 1), (0.0, -0.0), (-0.0, 0), (True, 1)])
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (1, 1.0),
+        (1.0, 1),
+        (0.0, -0.0),
+        (-0.0, 0),
+        (True, 1),
+        (Decimal(1), 1),
+        (1.5, Decimal("1.5")),
+        (Fraction(3, 2), 1.5),
+    ],
+)
 def test_of_one_time_the_last_goes_on_however_it_is_written(one, two):
     bolt = recorded(DebounceByEvent, 5, lambda value: value[0])
     bolt.come((one, "first"), (two, "last")).pass_(100)
