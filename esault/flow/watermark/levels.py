@@ -46,8 +46,18 @@ class Levels:
         return found
 
     def merge(self, levels: Sequence[Level]) -> None:
-        """Keys came."""
-        self.others = [*levels, *self.others]
+        """Keys came. Those of a change in subscales come by the hundred, side by side, and most often with one time: they are kept as one."""
+        for level in reversed(levels):
+            self._put_first(*level)
+
+    def _put_first(self, low: int, high: int, level: float) -> None:
+        for i, (first, last, known) in enumerate(self.others):
+            if known == level and (last + 1 == low or high + 1 == first):
+                self.others[i] = (min(first, low), max(last, high), level)
+                return
+            if first <= high and last >= low:
+                break  # of some of these places it says what was before
+        self.others = [(low, high, level), *self.others]
 
     def saved(self) -> Any:
         """Return what a checkpoint keeps: a time, with the places that came from elsewhere if there are any."""

@@ -32,6 +32,30 @@ def test_the_newest_that_has_the_place_holds(own, others, key):
     assert made(own, others).of(key) == expected
 
 
+#: of twenty places, which meet and cover one another
+few = st.tuples(st.integers(0, 19), st.integers(0, 19), st.sampled_from([1.0, 2.0])).map(
+    lambda each: (min(each[:2]), max(each[:2]), each[2])
+)
+
+
+@given(st.lists(st.lists(few, max_size=3), max_size=6))
+def test_places_side_by_side_are_kept_as_one_where_that_says_the_same(came):
+    found, newest_first = Levels(), []
+    for some in came:
+        found.merge(some)
+        newest_first = [*some, *newest_first]
+    for place in range(20):
+        of = lambda levels, at=place: next((level for low, high, level in levels if low <= at <= high), None)
+        assert of(found.others) == of(newest_first)
+
+
+def test_the_ranges_of_a_change_in_subscales_are_no_more_than_its_moves():
+    found = Levels()
+    for n in range(128):
+        found.merge([(1000 + 10 * n, 1009 + 10 * n, 5.0), (9000 - 10 * n, 9009 - 10 * n, 5.0)])
+    assert sorted(found.others) == [(1000, 2279, 5.0), (7730, 9009, 5.0)]
+
+
 @given(times, levels, ranges, keys, times)
 def test_a_key_keeps_its_level_where_it_goes(own, others, moved, key, there):
     source, target = made(own, others), made(there, [])
