@@ -139,7 +139,7 @@ def test_a_late_tuple_alone_leaves_no_state_of_its_key():
     ],
 )
 def test_of_one_time_the_last_goes_on_however_it_is_written(one, two):
-    bolt = recorded(DebounceByEvent, 5, lambda value: value[0])
+    bolt = recorded(DebounceByEvent, 5.0, lambda value: value[0])
     bolt.come((one, "first"), (two, "last")).pass_(100)
     assert [value[1] for value in bolt.values()] == ["last"]
 
