@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from esault.api.option_types import check_option_types
 from esault.elasticity.budget import Budget
 from esault.elasticity.scaling import EVERY_UNIT
 from esault.errors import UsageError
@@ -102,6 +103,7 @@ def run(
 
     Raises TopologyFailed (with the report so far), TopologyError, SourceError, SinkError and UsageError.
     """
+    check_option_types(locals())
     if loading() is not None:
         raise UsageError(
             f"run was called while {loading()} was being imported, as every process of a run does; "

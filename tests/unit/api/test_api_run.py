@@ -71,3 +71,23 @@ def test_a_run_from_a_program_is_shown_as_one_of_the_command():
 def test_what_makes_no_sense_is_refused_before_anything_starts(options, said):
     with pytest.raises(UsageError, match=said):
         run(topology, engine="local", **options)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"checkpoint": "5"}, "checkpoint='5' (str): it is a number of seconds, such as 5"),
+        ({"checkpoint": True}, "checkpoint=True (bool): it is a number of seconds"),
+        ({"seconds": "5"}, "seconds='5' (str): it is a number of seconds"),
+        ({"slots": "4"}, "slots='4' (str): it is a whole number"),
+        ({"parallelism": ["count=2"]}, "parallelism=['count=2'] (list): it is a dict of whole numbers by unit"),
+        ({"parallelism": {"count": "2"}}, "parallelism says '2' (str) of 'count': it is a dict of whole numbers"),
+        ({"fixed": {"count": 2.5}}, "fixed says 2.5 (float) of 'count'"),
+        ({"report": 5}, "report=5 (int): it is a path"),
+        ({"params": ["n"]}, "params=['n'] (list): it is a dict"),
+        ({"chaining": "no"}, "chaining='no' (str): it is True or False"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_by_its_name(option, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        run(topology, engine="local", **option)
