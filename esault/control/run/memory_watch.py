@@ -122,7 +122,10 @@ class MemoryWatch:
             host.acted_at = now
             return
         if usage.memory >= FULL * usage.memory_total and own >= OWN * usage.memory and now >= host.acted_at + SETTLE:
-            self._end(driver, text, now)
+            if self._spill(driver, usage.name, here, now):  # it was not tried while a change is on, which may take long
+                host.acted_at = now
+            else:
+                self._end(driver, text, now)
 
     @staticmethod
     def _move(driver: Driver, host: str, here: list[tuple[int, int, Unit]], now: float) -> bool:

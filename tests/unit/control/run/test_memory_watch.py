@@ -144,6 +144,16 @@ def test_where_nothing_can_move_keys_go_to_a_disk_before_the_run_ends():
     assert len(run.notices) == 2
 
 
+@pytest.mark.parametrize(("attribute", "of"), [("busy", "run"), ("changing", "unit")])
+def test_a_change_that_takes_long_ends_no_run_whose_keys_can_go_to_a_disk(attribute, of):
+    run = Run({1: GB, 2: 2 * GB}, {1: "a", 2: "a"}, on_disk=True)
+    setattr(run if of == "run" else run.unit, attribute, True)
+    go(run, lambda t: 3.5 * GB, 2.0)
+    assert run.begun == []  # what the change brings is waited for, as long as there is room
+    go(run, lambda t: 3.9 * GB, 4.0)
+    assert (run.begun, run.failure) == ([("Spill", 2)] * 2, None)
+
+
 def test_few_keys_are_not_what_takes_the_memory():
     run = go(Run({1: GB}, {1: "a"}, on_disk=True, in_memory=255), lambda t: 3.5 * GB, 0.0)
     assert run.begun == []
