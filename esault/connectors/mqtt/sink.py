@@ -26,6 +26,8 @@ _WINDOW = 500
 _FULL = 5_000
 #: bytes of a packet beside topic, payload and the name of the row
 _AROUND = 18
+#: bytes of a topic
+_LONGEST = 65_535
 #: connections that may end in a row before the broker has taken a message
 _MOST_IN_VAIN = 10
 
@@ -100,7 +102,7 @@ class MqttSink(Sink):
         topic = self._topic if isinstance(self._topic, str) else self._topic(row.key, row.value)
         if not _is_topic(topic):
             raise SinkError(
-                f"{self._who}: {topic!r}, made of key {row.key!r}, is no topic: return a name without + and #"
+                f"{self._who}: {topic!r}, made of key {row.key!r}, is no topic: return a name of {_LONGEST:,} bytes at most without + and #"
             )
         try:
             return topic, self._value(row.value) or b"", self._name + str(row.id)
@@ -139,7 +141,9 @@ class MqttSink(Sink):
 
 
 def _is_topic(name: Any) -> bool:
-    return isinstance(name, str) and bool(name) and not set(name) & set("+#\0")
+    # its bytes are counted where they may be too many
+    fits = isinstance(name, str) and (len(name) <= _LONGEST // 4 or len(name.encode(errors="replace")) <= _LONGEST)
+    return fits and bool(name) and not set(name) & set("+#\0")
 
 
 class _Outbox:

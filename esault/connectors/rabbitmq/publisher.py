@@ -166,10 +166,19 @@ class Publisher:
             self._number += 1
             self._open[self._number] = outgoing
             exchange, routing_key, body, named = outgoing.message
-            properties = pika.BasicProperties(**named)
-            self._channel.basic_publish(
-                exchange, routing_key, body, properties, mandatory=not (self._drops or outgoing.behind)
-            )
+            try:
+                properties = pika.BasicProperties(**named)
+                self._channel.basic_publish(
+                    exchange, routing_key, body, properties, mandatory=not (self._drops or outgoing.behind)
+                )
+            except Exception as error:
+                if _is_of_the_connection(error):
+                    raise
+                # Nothing of it was sent: else pika would take the connection for lost, and it would come again and again.
+                del self._open[self._number]
+                self._number -= 1
+                said = f"a message with routing key {routing_key!r} cannot be sent: {type(error).__name__}: {error}"
+                self._fail(outgoing.job, SinkError(f"{self._who}: {said}; correct properties or routing_key"))
         else:
             self._link.call(self._pump)
         with self._lock:
@@ -239,3 +248,12 @@ class Publisher:
             return
         for outgoing in found:
             self._fail(outgoing.job, error)
+
+
+def _is_of_the_connection(error: Exception) -> bool:
+    """Return whether it is no fault of the message."""
+    from pika import exceptions as of
+
+    return isinstance(error, OSError) or (
+        isinstance(error, of.AMQPError) and not isinstance(error, (of.ProtocolSyntaxError, of.ShortStringTooLong))
+    )

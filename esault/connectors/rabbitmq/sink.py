@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from esault.connectors.packed_messages import MessagePacker, unpacked
-from esault.connectors.rabbitmq.client import address, ask
+from esault.connectors.rabbitmq.client import address, ask, library
 from esault.connectors.rabbitmq.publisher import MARKER_OPTIONS, Message, Publisher
 from esault.errors import SinkError, TopologyError
+from esault.payload.remedy import type_name
 from esault.sinks.serializers import serializer
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink
 
 __all__ = ["RabbitMQSink"]
 
+#: bytes of a short string of AMQP
+_LONGEST = 255
 _CONTENT = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
 
 
@@ -135,11 +139,37 @@ class RabbitMQSink(Sink):
             body = self._value(value)
         except SinkError as error:
             raise SinkError(f"{self._who}: {error}") from None
-        named = {**self._fixed, "message_id": self._name + str(row.id)}
+        name = self._name + str(row.id)
+        named = {**self._fixed, "message_id": name if _is_short(name) else _shortened(name)}
         if self._properties is not None:
             named.update(self._properties(key, value))
-        routing_key = self._routing_key if isinstance(self._routing_key, str) else self._routing_key(key, value)
+            self._check(key, named)
+        routing_key = self._routing_key if isinstance(self._routing_key, str) else self._routed(key, value)
         return self._exchange, routing_key, b"" if body is None else body, named
+
+    def _check(self, key: Any, named: Mapping[str, Any]) -> None:
+        """Raise SinkError for properties that cannot be sent: in a checkpoint they would end each run that goes on from it."""
+        pika = library(self._who, SinkError)
+        try:
+            pika.BasicProperties(**named).encode()
+        except pika.exceptions.UnsupportedAMQPFieldException as error:
+            wrong = error.args[-1]
+            raise SinkError(
+                f"{self._who}: the properties of key {key!r} cannot be sent: pika has no form for {wrong!r}, of type {type_name(type(wrong))}; "
+                "write it as text"
+            ) from None
+        except Exception as error:
+            raise SinkError(
+                f"{self._who}: the properties of key {key!r} cannot be sent: {type(error).__name__}: {error}; return those that pika knows"
+            ) from None
+
+    def _routed(self, key: Any, value: Any) -> str:
+        found = self._routing_key(key, value)
+        if not isinstance(found, str) or not _is_short(found):
+            raise SinkError(
+                f"{self._who}: {found!r}, made of key {key!r}, is no routing key: return a text of {_LONGEST} bytes at most"
+            )
+        return found
 
     def prepare(self, epoch: int) -> Any:
         """Return a token and the messages, which the checkpoint keeps."""
@@ -189,3 +219,12 @@ class RabbitMQSink(Sink):
         if publisher is not None:
             publisher.close()
         self._packer.close()
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _LONGEST and (text.isascii() or len(text.encode(errors="replace")) <= _LONGEST)
+
+
+def _shortened(name: str) -> str:
+    """Return a short name for a long one, always the same: a row may be named by what a client has sent with it."""
+    return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=16).hexdigest()

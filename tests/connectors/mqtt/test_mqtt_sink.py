@@ -103,6 +103,8 @@ def test_what_is_missing_or_refused_is_said(broker, topic):
     made = sink(broker, lambda key, value: key)
     with pytest.raises(SinkError, match="is no topic"):
         made.write([Row("a/#", 1, 0.0, "id")])
+    with pytest.raises(SinkError, match="is no topic: return a name of 65,535 bytes at most"):
+        made.write([Row("é" * 32_768, 1, 0.0, "id")])
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves a socket open there

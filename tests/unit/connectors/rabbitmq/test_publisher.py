@@ -11,6 +11,8 @@ import pytest
 from esault import SinkError
 
 pytest.importorskip("pika", reason="pika is not installed: pip install 'esault[rabbitmq]'")
+from pika.exceptions import ShortStringTooLong
+
 from esault.connectors.rabbitmq import publisher
 from esault.connectors.rabbitmq.publisher import Publisher
 
@@ -53,6 +55,8 @@ class Channel:
         callback(None)
 
     def basic_publish(self, exchange: str, routing_key: str, body: bytes, *_: Any, **__: Any) -> None:
+        if routing_key == "":
+            raise ShortStringTooLong(routing_key)  # as pika does before it sends anything
         self.published.append(body)
 
     def give_back(self, body: bytes) -> None:
@@ -152,3 +156,17 @@ def test_a_connection_that_is_lost_meanwhile_forgets_what_was_returned_in_it(mad
     channel.confirm(3, multiple=True)
     assert channel.published == [b"0", b"1", b"2"]
     assert done.result(0) is None
+
+
+@pytest.mark.parametrize("bad", [("", "", b"", {}), ("", "q", b"", {"nope": 1})])
+def test_a_message_that_cannot_be_sent_ends_what_it_belongs_to_and_nothing_else(made, bad):
+    found, link, said = made
+    channel = Channel()
+    link.ready(channel)
+    first = found.publish([MESSAGES[0], bad, MESSAGES[1]])
+    with pytest.raises(SinkError, match="sink: a message with routing key .* cannot be sent: .*correct properties"):
+        first.result(0)
+    second = found.publish([MESSAGES[2]])
+    assert channel.published == [b"0", b"2"], "the connection is as it was"
+    channel.confirm(2, multiple=True)
+    assert second.result(0) is None and said == []
