@@ -86,9 +86,11 @@ class Outbox:
 
     def _give(self, topic: str, messages: list[dict[str, Any]]) -> None:
         try:
-            if "headers" in messages[0]:  # then all have some
+            # All or none have them; many at once can have neither.
+            if "headers" in messages[0] or "timestamp" in messages[0]:
                 for message in messages:
-                    self.producer.produce(topic, **message)
+                    said = {name: each for name, each in message.items() if each is not None}
+                    self.producer.produce(topic, **said)
             elif self.producer.produce_batch(topic, messages) != len(messages):
                 wrong = next(message["_error"] for message in messages if "_error" in message)
                 if wrong.name() in ENDED:  # the reason is with those that were given before

@@ -30,7 +30,7 @@ class KafkaSink(Sink):
     `topic` is a name, or a function `(key, value) -> name`. `key_serializer`, `value_serializer`: "text", "json", "bytes", or a
     function from the key or value to bytes (`esault.sinks.serializers`), or a format of `esault.formats`. A key that is None is no key; a value that is None is a
     tombstone. `headers`, `timestamp` and `partition` are functions `(key, value)`: a dict of text to text or bytes, seconds since the epoch,
-    a partition's number. Without `partition` messages of a key share one, the same as Java's clients choose. `partitions=4`
+    a partition's number; None leaves it to the producer. Without `partition` messages of a key share one, the same as Java's clients choose. `partitions=4`
     makes a topic that is missing, with four.
 
     `guarantee="at-least-once"`: rows are with the broker, on all replicas that are in sync, before their tuples are acked, or with
@@ -53,9 +53,9 @@ class KafkaSink(Sink):
         *,
         key_serializer: Any = "text",
         value_serializer: Any = "json",
-        headers: Callable[[Any, Any], Mapping[str, Any]] | None = None,
-        timestamp: Callable[[Any, Any], float] | None = None,
-        partition: Callable[[Any, Any], int] | None = None,
+        headers: Callable[[Any, Any], Mapping[str, Any] | None] | None = None,
+        timestamp: Callable[[Any, Any], float | None] | None = None,
+        partition: Callable[[Any, Any], int | None] | None = None,
         partitions: int | None = None,
         guarantee: str = "at-least-once",
         transaction_timeout: float = 900.0,
@@ -280,8 +280,15 @@ class KafkaSink(Sink):
         return found
 
 
-def _in_ms(timestamp: Callable[[Any, Any], float] | None) -> Callable[[Any, Any], int] | None:
-    return None if timestamp is None else lambda key, value: round(timestamp(key, value) * 1000)
+def _in_ms(timestamp: Callable[[Any, Any], float | None] | None) -> Callable[[Any, Any], int | None] | None:
+    if timestamp is None:
+        return None
+
+    def in_ms(key: Any, value: Any) -> int | None:
+        at = timestamp(key, value)
+        return None if at is None else round(at * 1000)
+
+    return in_ms
 
 
 def _prefix(lineage: str, unit: str) -> str:

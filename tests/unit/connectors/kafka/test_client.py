@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from esault.connectors.kafka.client import Watch, check_topics, failure, settings
+from esault.connectors.kafka.outbox import Outbox
 from esault.errors import SinkError, TopologyError
 
 kafka = pytest.importorskip("confluent_kafka")
@@ -107,3 +108,22 @@ class TestWatch:
         now[0] = 9.0
         watch(down)
         assert len(said) == 3
+
+
+class TestOutbox:
+    @pytest.mark.parametrize(
+        "extras",
+        [
+            {},
+            {"timestamp": 1_500},
+            {"timestamp": None},
+            {"partition": 0},
+            {"partition": None},
+            {"headers": {"k": "a"}},
+            {"headers": None, "timestamp": None, "partition": None},
+        ],
+    )
+    def test_it_takes_messages_with_whatever_functions_give(self, extras):
+        outbox = Outbox("KafkaSink", settings("KafkaSink", "127.0.0.1:1", None), SinkError, print)
+        outbox.put("t", [{"key": b"a", "value": b"1", **extras}, {"key": None, "value": None, **extras}])
+        assert len(outbox.producer) == 2

@@ -101,6 +101,11 @@ class TestMessages:
         ]
         assert said == [("t1", {"k": "a"}, 1500, 1), ("t2", {"k": "b"}, 1500, 2)]
 
+    def test_where_a_function_gives_none_the_producer_decides(self, opened):
+        sink = opened("t", timestamp=lambda key, value: None, partition=lambda key, value: None)
+        sink.write_columns(("a",), (1,), 0.0, None)
+        assert made[0].messages == [("t", {"key": b"a", "value": b"1", "timestamp": None, "partition": None})]
+
     def test_what_has_no_form_names_the_topic(self, opened):
         with pytest.raises(SinkError, match="topic 't': 1.5 is neither text"):
             opened("t").write([Row(1.5, 1, 0.0)])
