@@ -91,6 +91,7 @@ class PostgresSink(Sink):
         if mode not in ("append", "replace"):
             raise TopologyError(f'PostgresSink: mode={mode!r}: write "append" or "replace"')
         self.dsn, self.table, self.mode = dsn, table, mode
+        self.primary_key = tuple(keys)
         self._names, self._deleted = names, deleted
         self._types = _types(columns) if isinstance(columns, Mapping) else {}
         self._statements = Statements(table, [name for name in names if name != deleted], keys)

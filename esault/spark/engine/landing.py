@@ -18,7 +18,7 @@ from esault.topology.context import Context, logger_of
 from esault.topology.plan import Plan
 from esault.topology.sink import Sink
 
-__all__ = ["Landing", "last_sinks", "sinks_remain"]
+__all__ = ["Landing", "last_sinks", "sinks_remain", "undivided"]
 
 
 def last_sinks(plan: Plan, layout: Layout, root: str) -> dict[str, Sink]:
@@ -29,6 +29,12 @@ def last_sinks(plan: Plan, layout: Layout, root: str) -> dict[str, Sink]:
     """
     if not layout.levels or root not in layout.levels[-1]:
         return {}
+    reached = _reached(plan, layout)
+    return {s.name: s.sink for s in plan.sinks if reached[s.name] == {root} and not s.sink.collects}
+
+
+def _reached(plan: Plan, layout: Layout) -> dict[str, set[str]]:
+    """Return sink -> the units in whose processes its rows come to be."""
     roots: dict[str, set[str]] = {}
     reached: dict[str, set[str]] = {}
     for name, unit in plan.units.items():  # senders come first
@@ -36,7 +42,18 @@ def last_sinks(plan: Plan, layout: Layout, root: str) -> dict[str, Sink]:
         roots[name] = set().union(*(roots[sender] for sender in senders)) if senders else {name}
         for sink in unit.sinks:
             reached.setdefault(sink.name, set()).update(roots[name])
-    return {s.name: s.sink for s in plan.sinks if reached[s.name] == {root} and not s.sink.collects}
+    return reached
+
+
+def undivided(plan: Plan, layout: Layout) -> frozenset[str]:
+    """Return the spouts of which each part is read by one worker in a batch.
+
+    Their rows go to a table that keeps the last one of each key, and no task stands between. Workers that read two pieces of a part write
+    at the same time, and the older row of a key may be written last.
+    """
+    reached = _reached(plan, layout)
+    by_key = [s.name for s in plan.sinks if getattr(s.sink, "primary_key", ())]
+    return frozenset(root for name in by_key for root in reached[name] if root in layout.parts)
 
 
 def sinks_remain(plan: Plan, layout: Layout) -> bool:

@@ -21,7 +21,7 @@ from esault.spark.engine.dead_letters import write_dead_letters
 from esault.spark.engine.frames import COUNTS, DATA, DEAD, HANDLE, batches_of, in_order
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal, Record
-from esault.spark.engine.landing import Landing, sinks_remain
+from esault.spark.engine.landing import Landing, sinks_remain, undivided
 from esault.spark.engine.tally import Tally
 from esault.spark.engine.timings import seconds_of, take_times
 from esault.spark.engine.worker_error import WorkerError
@@ -220,7 +220,8 @@ def start(spark: SparkSession, job: Job, plan: Plan, folder: Path, checkpoint: S
     from esault.spark.engine.stages import sink_stage
 
     layout = job.layout
-    rows = stream(spark, job, folder, max(layout.partitions, spark.sparkContext.defaultParallelism))
+    workers = max(layout.partitions, spark.sparkContext.defaultParallelism)
+    rows = stream(spark, job, folder, workers, undivided(plan, layout))
     for units in layout.levels:
         rows = rows.groupBy("g").transformWithState(Level(job, units), SCHEMA, "append", "none")
     if sinks_remain(plan, layout):

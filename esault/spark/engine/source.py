@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,13 @@ SCHEMA = "g int, f binary"
 _NAME = "esault-spouts"
 
 
-def stream(spark: SparkSession, job: Job, folder: Path, partitions: int) -> Any:
-    """The stream of what comes of the tuples that are published in a folder."""
+def stream(spark: SparkSession, job: Job, folder: Path, partitions: int, undivided: frozenset[str]) -> Any:
+    """The stream of what comes of the tuples that are published in a folder; `undivided`: see `landing.undivided`."""
     from pyspark import cloudpickle
 
     class Spouts(SpoutSource):
         packed = cloudpickle.dumps(job)
+        whole = undivided
 
     spark.dataSource.register(Spouts)
     return spark.readStream.format(_NAME).option("folder", str(folder)).option("partitions", str(partitions)).load()
@@ -50,6 +51,7 @@ class SpoutSource(DataSource):  # type: ignore[misc]
 
     #: the job. It is no option, for those are shown on Spark's pages, and not unpacked here: the Python that asks for offsets needs none of it
     packed: bytes
+    whole: frozenset[str] = frozenset()
 
     @classmethod
     def name(cls) -> str:
@@ -59,7 +61,7 @@ class SpoutSource(DataSource):  # type: ignore[misc]
         return SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return _Reader(self.packed, Path(self.options["folder"]), int(self.options["partitions"]))
+        return _Reader(self.packed, Path(self.options["folder"]), int(self.options["partitions"]), self.whole)
 
 
 class _Frames(InputPartition):  # type: ignore[misc]
@@ -71,10 +73,11 @@ class _Frames(InputPartition):  # type: ignore[misc]
 
 
 class _Reader(DataSourceStreamReader):  # type: ignore[misc]
-    def __init__(self, job: bytes, folder: Path, partitions: int) -> None:
+    def __init__(self, job: bytes, folder: Path, partitions: int, whole: frozenset[str]) -> None:
         self._job = job
         self._folder = folder
         self._partitions = partitions
+        self._whole = whole
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return latest(self._folder, first=True)
@@ -85,7 +88,8 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         codec = Codec()
-        return [_Frames(list(map(codec.pack, frames))) for frames in handed(start, end, self._partitions)]
+        hands = handed(start, end, self._partitions, self._whole)
+        return [_Frames(list(map(codec.pack, frames))) for frames in hands]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from esault.spark.engine.stages import read_stage
@@ -97,9 +101,9 @@ class _Reader(DataSourceStreamReader):  # type: ignore[misc]
         """Spouts hear of commits from the driver."""
 
 
-def handed(start: Offset, end: Offset, partitions: int) -> list[list[tuple[Any, ...]]]:
-    """Return the frames for what came between two offsets, by Spark's tasks, for so many workers."""
-    hands = dealt(ranges(start, end, partitions), 2 * partitions)
+def handed(start: Offset, end: Offset, partitions: int, whole: Collection[str] = ()) -> list[list[tuple[Any, ...]]]:
+    """Return the frames for what came between two offsets, by Spark's tasks, for so many workers; `whole`: see `landing.undivided`."""
+    hands = dealt(ranges(start, end, partitions, whole), 2 * partitions)
     control = controls(start, end)
     if control is not None:
         # Behind the tuples of a small task: one of its own would cost as much as some thousands of them.
@@ -108,8 +112,8 @@ def handed(start: Offset, end: Offset, partitions: int) -> list[list[tuple[Any, 
     return hands
 
 
-def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]:
-    """READ frames for what came between two offsets, for so many workers."""
+def ranges(start: Offset, end: Offset, partitions: int, whole: Collection[str] = ()) -> list[tuple[Any, ...]]:
+    """READ frames for what came between two offsets, for so many workers; parts of the spouts `whole` are not divided."""
     moved = [
         (name, number, before, after)
         for name, parts in end["parts"].items()
@@ -122,7 +126,7 @@ def ranges(start: Offset, end: Offset, partitions: int) -> list[tuple[Any, ...]]
     found = [
         (READ, name, number, *piece, _time_of(end))
         for name, number, before, after in moved
-        for piece in divided(before, after, max(1, round((after[0] - before[0]) / share)))
+        for piece in divided(before, after, 1 if name in whole else max(1, round((after[0] - before[0]) / share)))
     ]
     return sorted(found, key=lambda frame: -frame[5])
 

@@ -15,6 +15,7 @@ from esault.spark.engine import reader, stages, task
 from esault.spark.engine.adapted import adapted
 from esault.spark.engine.job import Job
 from esault.spark.engine.journal import Journal
+from esault.spark.engine.landing import undivided
 from esault.spark.engine.layout import lay_out, partition_of
 from esault.spark.engine.offsets import publish, start
 from esault.spark.engine.query import Epochs
@@ -144,7 +145,8 @@ class Chain:
     def compute(self, start: Any, end: Any) -> list[tuple[int, bytes]]:
         """The rows that come out of the chain between two offsets."""
         codec, layout = Codec(), self.job.layout
-        hands = handed(json.loads(json.dumps(start)), json.loads(json.dumps(end)), layout.partitions)
+        whole = undivided(self.plan, layout)
+        hands = handed(json.loads(json.dumps(start)), json.loads(json.dumps(end)), layout.partitions, whole)
         frames = [list(map(codec.pack, hand)) for hand in hands]
         rows = [row for i, part in enumerate(frames) for row in stages.read(self.job, i, part)]
         self.shuffled = []
@@ -169,7 +171,7 @@ class Chain:
             by_partition[partition_of(group, layout.partitions)].append(frame)
         return [
             row
-            for place, part in sorted(by_partition.items())
+            for place, part in sorted(by_partition.items(), reverse=True)  # nor here: tasks write side by side
             for row in stages.land(self.job, place, self.epoch, part)
         ]
 

@@ -464,6 +464,17 @@ class Counted(Count):
         self.emit(self.key, (self.window.start, self.total))
 
 
+def latest(out: str = "out", primary_key: str = "key") -> Topology:
+    """Rows of one reader go to a table by key, and others through a bolt by key."""
+    t = Topology("latest")
+    rows = t.spout("rows", Items([(f"k{i % 40}", i) for i in range(30_000)]))
+    columns = {"key": str, "n": int}
+    rows.map(lambda n: n).sink("table", SparkTable(f"{out}/table", columns, mode="replace", primary_key="key"))
+    others = t.spout("others", Items([(i % 3, i) for i in range(3000)]))
+    others.bolt("count", Count2, grouping=by_key()).sink("rest", Collect())
+    return t
+
+
 class Angry(Bolt):
     def process(self, key, value):
         if key == "mat":
