@@ -888,7 +888,7 @@ def files(kind: str, folder: str) -> Topology:
     return t
 
 
-class Endless(Spout):
+class EndlessTable(Spout):
     """A table that has no end, and says when it has given what was there."""
 
     def __init__(self):
@@ -911,7 +911,7 @@ class Endless(Spout):
 def caught_up() -> Topology:
     """As `ordered`, where the table goes on for ever."""
     t = Topology("caught-up")
-    names = t.spout("names", Endless())
+    names = t.spout("names", EndlessTable())
     seen = t.spout("seen", Items([(f"c{i % 40}", i) for i in range(80)]), after=names)
     seen.join_table("joined", names).sink("joined", Collect())
     return t
