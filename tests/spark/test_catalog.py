@@ -233,8 +233,8 @@ def test_reports_are_in_the_catalog_as_long_as_they_are_made(
     assert asked(shop, "SELECT * FROM shop.most_sold_report") == [(14,)]
     views = {row["viewName"] for row in shop.sql("SHOW VIEWS IN shop").collect()}
     assert views == {"sales", "sales_quarantine", "most_sold_report", "mine_report"}
-    with pytest.raises(UsageError, match="report 'a b' and report 'a-b' would both be shop.a_b_report there"):
-        run("4", "a b", "a-b")
+    with pytest.raises(UsageError, match="report 'a b' and report 'a_b' would both be shop.a_b_report there"):
+        run("4", "a b", "a_b")
     assert asked(shop, "SELECT * FROM shop.most_sold_report") == [(14,)]
 
 
