@@ -89,10 +89,7 @@ def session(
     not start; EsaultError in place of what Spark raises in the block, JavaDied where its process has ended.
     """
     require_pyspark()
-    from pyspark.sql import SparkSession
-
-    # in a thread beside the one that made it no session is active
-    running = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    running = _running()
     if running is not None:
         if not hasattr(running, "_jvm"):
             raise UsageError(
@@ -132,6 +129,15 @@ def session(
                 classes.announce()
                 jvm.stop()
                 classes.written()
+
+
+def _running() -> SparkSession | None:
+    """Return the session that there is, also where another thread has made it, in which alone it is active; None: there is none."""
+    from pyspark.sql import SparkSession
+
+    made = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    # one whose context was stopped, and not it, is still named
+    return None if made is None or (hasattr(made, "_sc") and made._sc._jsc is None) else made
 
 
 @contextlib.contextmanager

@@ -129,15 +129,17 @@ def test_the_oldest_pyspark_is_the_one_that_is_installed_by_the_extra() -> None:
     assert f"pyspark[sql]>={'.'.join(map(str, OLDEST))}\n" in said
 
 
-def test_a_thread_takes_the_session_that_another_has_made(monkeypatch):
+def test_a_thread_takes_the_session_that_another_has_made_unless_it_was_stopped(monkeypatch):
     pytest.importorskip("pyspark")
     from types import SimpleNamespace
 
     from pyspark.sql import SparkSession
 
-    there = SimpleNamespace(_jvm=None)
+    there = SimpleNamespace(_jvm=None, _sc=SimpleNamespace(_jsc=object()))
     monkeypatch.setattr(SparkSession, "_instantiatedSession", there)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)  # as Spark says in a thread of its own
     with session() as found:
         assert found is there
-    assert SparkSession._instantiatedSession is there
+    there._sc._jsc = None  # as `sparkContext.stop()` leaves it
+    with pytest.raises(UsageError, match="Spark knows no such URL"), session("foo"):
+        raise AssertionError("it is over")
