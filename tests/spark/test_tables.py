@@ -20,9 +20,10 @@ from esault.sinks.landing import parts, table_log
 from esault.sinks.spark_table import SparkTable
 from esault.spark.pipeline import Pipeline
 from esault.spark.settings import settings
+from esault.spark.tables.contract import check_contract
 from esault.spark.tables.declared import Tables
 from esault.spark.tables.expectations import Expectations
-from esault.spark.tables.runs import steps_of
+from esault.spark.tables.runs import checked, steps_of
 from esault.topology.context import Context
 from esault.topology.sink import RunInfo
 
@@ -302,6 +303,30 @@ def test_what_must_not_come_fails_the_run_and_a_contract_is_kept(spark: Any, tmp
     shop.land("sales", {**SALES, "colour": str}, ("c", 1, "1", "red"))
     with pytest.raises(UsageError, match=r'on_schema_change is "fail": colour \(str \| None\)'):
         shop.run(job="table:sold")
+
+
+def test_a_dry_run_tells_what_columns_of_a_table_by_key_must_not_become(spark: Any, tmp_path: Path) -> None:
+    def declare(tables: Any) -> None:
+        @tables.table(keys=["shop"], sequence_by="pieces", on_schema_change="fail")
+        def newest(sales):
+            return sales.drop("_id", "_run", "_time")
+
+    shop = Shop(tmp_path, declare)
+    shop.sales(("a", 1, "1"))
+    shop.run()
+    landed = {name: str(tmp_path / "landed" / name) for name in ("sales", "changes")}
+    steps: Any = list(shop.pipeline.steps.values())
+    assert [column.name for column in checked(spark, steps, landed)["newest"]] == ["shop", "pieces", "day"]
+    shop.land("sales", {**SALES, "colour": str}, ("c", 1, "1", "red"))
+    with pytest.raises(UsageError, match=r'table newest: .* on_schema_change is "fail": colour \(str \| None\)'):
+        checked(spark, steps, landed)
+
+
+def test_a_contract_is_of_columns_and_types_alone(spark: Any) -> None:
+    there = spark.createDataFrame([], "shop string, n bigint").schema
+    check_contract("sold", "n bigint, shop string", there)
+    with pytest.raises(UsageError, match=r"says NOT NULL of 'n', .* expect_all_or_fail=\{\"a n\": \"n IS NOT NULL\"\}"):
+        check_contract("sold", "shop string, n bigint NOT NULL", there)
 
 
 @pytest.mark.timeout(900)

@@ -25,6 +25,11 @@ def check_contract(table: str, promised: str | None, there: StructType) -> None:
         wanted = types.StructType.fromDDL(promised)
     except PySparkException as error:
         raise UsageError(f"table {table}: schema {promised!r} is no list of columns and types: {error}") from None
+    if never := [field.name for field in wanted.fields if not field.nullable]:
+        raise UsageError(
+            f"table {table}: schema={promised!r} says NOT NULL of {never[0]!r}, and is of columns and their types alone; say it as "
+            f'expect_all_or_fail={{"a {never[0]}": "{never[0]} IS NOT NULL"}}, or another of expect_all'
+        )
     made = {field.name: field.dataType.simpleString() for field in there.fields}
     said = []
     for field in wanted.fields:

@@ -252,7 +252,7 @@ class TableStep:
             schema = self._keyed.columns(frame, schema)
         state = self.table.state()
         update, _ = self.next() if state.inputs else (None, False)
-        if state.inputs and not self._one.keys and self._stream and (update is None or update.why is None):
+        if state.inputs and self._stream and (update is None or update.why is None):
             schema = evolved(self.table_name, state.schema, schema, self._one.on_schema_change)
         self._check_folders(schema)
         return schema
