@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, ClassVar
@@ -16,6 +17,9 @@ from esault.topology.context import Context
 from esault.topology.sink import Row, Sink
 
 __all__ = ["NatsSink"]
+
+#: a header's name: a token, as HTTP has it
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class NatsSink(Sink):
@@ -47,7 +51,7 @@ class NatsSink(Sink):
         *,
         value_serializer: Any = "json",
         key_header: str | None = None,
-        headers: Callable[[Any, Any], Mapping[str, str]] | None = None,
+        headers: Callable[[Any, Any], Mapping[str, str] | None] | None = None,
         declare: bool = False,
         credentials: str | None = None,
         domain: str | None = None,
@@ -62,7 +66,9 @@ class NatsSink(Sink):
             )
         if headers is not None and not callable(headers):
             raise TopologyError(f"{who}: headers={headers!r}: write a function of key and value")
-        if key_header is not None and (not isinstance(key_header, str) or not key_header or key_header == ID):
+        if key_header is not None and (
+            not isinstance(key_header, str) or key_header == ID or _NAME.fullmatch(key_header) is None
+        ):
             raise TopologyError(f"{who}: key_header={key_header!r}: write the name of a header, such as Key")
         if declare and callable(subject):
             raise TopologyError(
@@ -146,8 +152,20 @@ class NatsSink(Sink):
         if self._key_header is not None and key is not None:
             others[self._key_header] = str(key)
         if self._headers is not None:
-            others.update(self._headers(key, value))
+            others.update(self._more(key, value))
         return subject, data, self._name + str(row.id), others or None
+
+    def _more(self, key: Any, value: Any) -> Mapping[str, str]:
+        """Return the headers of the user's function. Raises SinkError for some that a commit could not send, ever."""
+        assert self._headers is not None
+        found: Any = self._headers(key, value)
+        if found is None:
+            return {}
+        if not isinstance(found, Mapping) or not all(map(_is_header, found.items())):
+            raise SinkError(
+                f"{self._who}: headers of key {key!r}: {found!r}; return a dict of texts by names without blanks and colons"
+            )
+        return found
 
     def prepare(self, epoch: int) -> Any:
         """Return what is done with a handle: a token, and the messages with the place that they come behind."""
@@ -190,6 +208,13 @@ class NatsSink(Sink):
         self._packer.close()
         self._publisher = None
         self._client.close()
+
+
+def _is_header(item: tuple[Any, Any]) -> bool:
+    name, text = item
+    if not isinstance(name, str) or not isinstance(text, str) or _NAME.fullmatch(name) is None:
+        return False
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_subject(given: Any) -> bool:
