@@ -11,6 +11,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from esault.control.replication.replicas import check_settings
+from esault.control.report.late_lines import late_lines
 from esault.control.report.timeline import Timeline
 from esault.control.run.run_checkpoints import check_sinks
 from esault.elasticity.budget import Budget
@@ -22,7 +23,6 @@ from esault.flow.send.end_sinks import end_sinks
 from esault.report import Report
 from esault.runtime.process.signals import ending_signals, leave_terminal
 from esault.runtime.session.chained import chained_of
-from esault.runtime.session.late_lines import late_lines
 from esault.runtime.session.open_state import open_state
 from esault.runtime.session.plan_check import check_plan
 from esault.runtime.session.request import SLOTS, Quiet, Request, TimelineView, View

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from esault.control.checkpoints.completed import widths
 from esault.control.replication.replicas import check_settings
+from esault.control.report.late_lines import late_lines
 from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.control.run.run_checkpoints import check_sinks
@@ -56,7 +57,6 @@ from esault.runtime.session.control_socket import ControlSocket
 from esault.runtime.session.dead_letters import dead_letter_paths
 from esault.runtime.session.first_widths import with_readers
 from esault.runtime.session.idle_watch import IdleWatch
-from esault.runtime.session.late_lines import late_lines
 from esault.runtime.session.learned import learnt_by_policies, with_learned
 from esault.runtime.session.open_state import open_state
 from esault.runtime.session.plan_check import check_plan

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from esault.control.report.late_lines import late_lines
 from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.control.report.unit_graph import edges, sinks
 from esault.errors import TopologyFailed
@@ -263,6 +264,8 @@ class _Life:
                 s.name: s.sink.collected_rows(str(self._folder), s.name) for s in self._plan.sinks if s.sink.collects
             }
         report = self._report(collected)
+        for text in late_lines(self._plan, report):
+            self._asked.view.notice(text)
         if self._failure is not None:
             raise TopologyFailed(self._failure, report) from cause
         return report

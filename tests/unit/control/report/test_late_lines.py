@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from esault import Bolt, Topology
-from esault.runtime.session.late_lines import late_lines
+from esault.control.report.late_lines import late_lines
 from esault.runtime.session.local_run import run_local
 from esault.runtime.session.request import Quiet, Request
 from esault.sources import Directory, Items, TextFiles
