@@ -31,10 +31,11 @@ def test_random_programs_do_what_a_plain_loop_does_whatever_befalls_them():
         assert all(counts[name] for name in HAPPENED), said(counts)
 
 
-#: finish before rows that a merge carried; rows that shared the keys of their dicts
-@pytest.mark.parametrize("seed", [911000484, 912000095])
-def test_programs_that_failed_once_do_not_again(seed):
-    run(seed, alike=True)
+#: finish before rows that a merge carried; rows that shared the keys of their dicts; a newcomer that was not told whom to ack to while
+#: one that left waited for a checkpoint, which waited for that ack
+@pytest.mark.parametrize(("seed", "alike"), [(911000484, True), (912000095, True), (771000328, False)])
+def test_programs_that_failed_once_do_not_again(seed, alike):
+    run(seed, alike=alike)
 
 
 def test_a_seed_says_all_of_a_program():

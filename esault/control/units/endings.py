@@ -128,9 +128,13 @@ class Endings(Component):
         return any(r.leaving for r in self._state.subs.values())
 
     def _check_left(self, record: SubUnitRecord) -> None:
-        if record.leaving and record.finished and not record.leaving_from and not self._waits(record):
-            if not record.told_to_stop:
-                self._state.tell(record.incarnation, Stop())
+        if not (record.leaving and record.finished and not record.leaving_from):
+            return
+        record.awaits_checkpoint = self._waits(record)
+        if record.awaits_checkpoint:
+            self._state.event("rescaled")  # what is to be said of the others is said now
+        elif not record.told_to_stop:
+            self._state.tell(record.incarnation, Stop())
             record.told_to_stop = True
 
     def _waits(self, record: SubUnitRecord) -> bool:

@@ -43,5 +43,7 @@ class SubUnitRecord:
     stopped: bool = False
     #: it leaves, and all that its sinks took is part of a complete checkpoint
     committed: bool = False
+    #: it leaves, and waits for nothing but a checkpoint, which may not begin before others have gone on
+    awaits_checkpoint: bool = False
     #: it leaves, and nothing holds it here any more
     told_to_stop: bool = False

@@ -121,9 +121,10 @@ class UnitState:
 
     @property
     def coming_or_going(self) -> bool:
-        """Return whether a change has yet to start a sub-unit, or to see one off."""
+        """Return whether a change has yet to start a sub-unit, or to see one off that waits for no checkpoint."""
         return any(
-            (each.joining and each.started_at is None) or (each.leaving and not each.stopped)
+            (each.joining and each.started_at is None)
+            or (each.leaving and not each.stopped and not each.awaits_checkpoint)
             for each in self.subs.values()
         )
 

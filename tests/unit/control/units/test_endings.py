@@ -69,12 +69,19 @@ def test_who_leaves_with_rows_in_a_sink_waits_for_a_checkpoint():
     plan = {"streams": {"": Outlet(sinks=(SinkPlan("table", object()),))}}
     one, old = leaving(**plan)
     one.unit.endings.exactly = True
-    one.say(Ended(old), Finished(old))
+    one.say(Ended(old))
+    assert one.told() == [] and one.unit.state.coming_or_going
+    one.say(Finished(old))
     assert one.unit.wants_checkpoint
     assert one.sent(Stop) == []
+    # A checkpoint may not begin before newcomers have acked, who are told whom to when nobody comes or goes.
+    assert one.told() == ["rescaled"] and not one.unit.state.coming_or_going
     one.unit.checkpointed({old})
     assert one.sent(Stop) == [(old, Stop())]
     assert not one.unit.wants_checkpoint
+    assert one.told() == [] and one.unit.state.coming_or_going
+    one.say(Stopped(old, status(old)))
+    assert one.told() == ["rescaled"] and not one.unit.state.coming_or_going
 
 
 def test_who_dies_while_it_leaves_has_no_successor():
