@@ -10,7 +10,10 @@ from esault.connectors.shown_url import password_remedy, without_password
 from esault.errors import EsaultError, TopologyError
 from esault.tls_refused import tls_refused
 
-__all__ = ["address", "ask", "failure", "library", "parameters", "passes"]
+__all__ = ["LONGEST", "address", "ask", "failure", "is_short", "library", "parameters", "passes"]
+
+#: bytes of a short string of AMQP 0-9-1, such as a routing key or a header's name
+LONGEST = 255
 
 #: seconds within which a server must answer before anything starts
 _ANSWER_WITHIN = 5.0
@@ -37,6 +40,11 @@ def library(who: str, kind: type[EsaultError]) -> Any:
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)  # it tells of each attempt to connect; we say once, in our words
     return pika
+
+
+def is_short(text: str) -> bool:
+    """Return whether it fits into a short string."""
+    return len(text) <= LONGEST and (text.isascii() or len(text.encode(errors="replace")) <= LONGEST)
 
 
 def address(who: str, url: Any) -> str:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from esault.connectors.packed_messages import MessagePacker, unpacked
-from esault.connectors.rabbitmq.client import address, ask, library
+from esault.connectors.rabbitmq.client import LONGEST, address, ask, is_short, library
 from esault.connectors.rabbitmq.publisher import MARKER_OPTIONS, Message, Publisher
 from esault.errors import SinkError, TopologyError
 from esault.payload.remedy import type_name
@@ -18,8 +18,6 @@ from esault.topology.sink import Row, RunInfo, Sink
 
 __all__ = ["RabbitMQSink"]
 
-#: bytes of a short string of AMQP
-_LONGEST = 255
 _CONTENT = {"json": "application/json", "text": "text/plain", "bytes": "application/octet-stream"}
 
 
@@ -48,7 +46,7 @@ class RabbitMQSink(Sink):
         exchange: str = "",
         routing_key: str | Callable[[Any, Any], str] | None = None,
         value_serializer: Any = "json",
-        properties: Callable[[Any, Any], Mapping[str, Any]] | None = None,
+        properties: Callable[[Any, Any], Mapping[str, Any] | None] | None = None,
         declare: bool = False,
         on_unroutable: str = "fail",
     ) -> None:
@@ -140,9 +138,9 @@ class RabbitMQSink(Sink):
         except SinkError as error:
             raise SinkError(f"{self._who}: {error}") from None
         name = self._name + str(row.id)
-        named = {**self._fixed, "message_id": name if _is_short(name) else _shortened(name)}
+        named = {**self._fixed, "message_id": name if is_short(name) else _shortened(name)}
         if self._properties is not None:
-            named.update(self._properties(key, value))
+            named.update(self._properties(key, value) or {})
             self._check(key, named)
         routing_key = self._routing_key if isinstance(self._routing_key, str) else self._routed(key, value)
         return self._exchange, routing_key, b"" if body is None else body, named
@@ -165,9 +163,9 @@ class RabbitMQSink(Sink):
 
     def _routed(self, key: Any, value: Any) -> str:
         found = self._routing_key(key, value)
-        if not isinstance(found, str) or not _is_short(found):
+        if not isinstance(found, str) or not is_short(found):
             raise SinkError(
-                f"{self._who}: {found!r}, made of key {key!r}, is no routing key: return a text of {_LONGEST} bytes at most"
+                f"{self._who}: {found!r}, made of key {key!r}, is no routing key: return a text of {LONGEST} bytes at most"
             )
         return found
 
@@ -219,10 +217,6 @@ class RabbitMQSink(Sink):
         if publisher is not None:
             publisher.close()
         self._packer.close()
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= _LONGEST and (text.isascii() or len(text.encode(errors="replace")) <= _LONGEST)
 
 
 def _shortened(name: str) -> str:

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from esault.connectors.packed_messages import MessagePacker, unpacked
+from esault.connectors.rabbitmq.client import LONGEST, is_short
 from esault.connectors.rabbitmq.stream_client import StreamAddress, StreamClient, StreamRefusedError, stream_failure
 from esault.connectors.rabbitmq.stream_publisher import StreamPublisher
 from esault.errors import SinkError, TopologyError
@@ -111,11 +112,22 @@ class RabbitMQStreamSink(Sink):
             except SinkError as error:
                 raise SinkError(f"{self._who}: {error}") from None
             headers = {} if self._headers is None else self._headers(row.key, row.value)
+            if headers or len(str(row.key)) > LONGEST // 4:
+                self._check_short(row.key, headers or ())
             message = _encoded(b"" if body is None else body, self._content, row.key, headers)
             self._messages.setdefault(self._stream_of(row.key, row.value), []).append(message)
         while self._open and self._open[0][0].done():
             self._open.popleft()
         return self._open[0][0] if sum(count for _, count in self._open) >= _FULL else None
+
+    def _check_short(self, key: Any, names: Iterable[Any]) -> None:
+        """Raise SinkError for what ends each reader by AMQP 0-9-1 that comes to the message, with an INTERNAL_ERROR of the server."""
+        for what, text in (("key", key), *(("name of a header", name) for name in names)):
+            if not is_short(str(text)):
+                raise SinkError(
+                    f"{self._who}: the {what} {str(text)[:80]!r}... has more than {LONGEST} bytes, and no reader by AMQP 0-9-1 gets beyond such "
+                    "a message: take a shorter one, and put the long one into the value"
+                )
 
     def _stream_of(self, key: Any, value: Any) -> str:
         if self._route is not None:

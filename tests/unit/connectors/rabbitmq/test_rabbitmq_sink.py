@@ -38,6 +38,11 @@ def test_what_cannot_be_sent_is_refused_before_the_checkpoint(options, said):
         messages(("é", 1, "1"), **({} if "exchange" in options else {"queue": "q"}), **options)
 
 
+def test_a_function_may_give_no_properties():
+    ((_, _, body, named),) = messages(("a", 1, "1"), queue="q", properties=lambda key, value: None)
+    assert (body, named["message_id"]) == (b"1", "r-out-1")
+
+
 def test_a_name_of_a_row_that_is_too_long_for_a_property_has_a_short_one_in_its_place():
     long, other, short = "k" * 300, "k" * 299 + "l", "k"
     ids = [each[3]["message_id"] for each in messages(("a", 1, long), ("a", 1, other), ("a", 1, long), ("a", 1, short))]
