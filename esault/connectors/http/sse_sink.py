@@ -37,6 +37,7 @@ class _Stream:
 
 
 def _event(kind: str, data: str, id: str = "") -> str:
+    kind = " ".join(_lines(kind)).strip()  # what stands in it may be of a stranger, who could write events of his own
     lines = [f"id: {id}"] * bool(id) + [f"event: {kind}"] * bool(kind) + [f"data: {line}" for line in _lines(data)]
     return "\n".join(lines) + "\n\n"
 
