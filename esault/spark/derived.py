@@ -33,6 +33,8 @@ __all__ = ["RETENTION", "DerivedTable"]
 
 #: seconds after which what was replaced is removed: a day, for readers that are still at it
 RETENTION = 86400.0
+#: seconds for which a part that no entry names stays in any case: a compaction by another process may be about to show it
+_UNSHOWN = 60.0
 _STAGING = ".staging-"
 
 
@@ -122,4 +124,4 @@ class DerivedTable:
             entry = Entry("rows", now, add=tuple(parts), remove=gone, schema=changed, inputs=inputs, distinct=True)
         log.append(entry, unchanged)
         with contextlib.suppress(SinkError):  # what stays is removed the next time
-            vacuum(self.path, self._retention, disk=self._disk)
+            vacuum(self.path, max(self._retention, _UNSHOWN), disk=self._disk)

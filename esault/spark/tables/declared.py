@@ -166,7 +166,7 @@ class Tables:
         `partition_cols`: columns whose values are folders. `schema`: the contract, such as "shop string, n bigint": other
         columns or types are an error. `on_schema_change`: "append_new_columns", or "fail". `format`: "delta" writes a
         log of Delta Lake, too. `retention`: seconds for which files that were replaced stay, for readers and for
-        `version=`; a day. UsageError for what cannot be.
+        `version=`; a day, and a minute at least. UsageError for what cannot be.
         """
 
         def declare(made: Function) -> Function:

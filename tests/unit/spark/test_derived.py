@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,11 @@ from derived_tables import SCHEMA, add, part_of
 
 import esault
 from esault.errors import SinkError
+from esault.sinks.landing.compaction import replace_parts
 from esault.sinks.landing.entry import Input
 from esault.sinks.landing.log import Conflict
 from esault.sinks.landing.schema import ADDED, Column
+from esault.spark.compact import compact
 from esault.spark.derived import DerivedTable
 
 READ = (Input("source", 3, "m"), Input("rules", 0, "r"))
@@ -68,6 +71,24 @@ def test_what_was_replaced_is_removed_behind_its_time(tmp_path: Path) -> None:
     with table.locked():
         table.commit([part_of(table, [3])], SCHEMA, (), table.state(), whole=False)
     assert old not in files(tmp_path) and rows(tmp_path) == [2, 3]
+
+
+def test_what_a_compaction_is_about_to_show_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = DerivedTable(str(tmp_path), retention=0.0)
+
+    def more(number: int) -> None:
+        with table.locked():
+            table.commit([part_of(table, [number])], SCHEMA, (), table.state(), whole=False)
+
+    def meanwhile(*arguments: Any) -> Any:
+        more(3)
+        return replace_parts(*arguments)
+
+    more(1)
+    more(2)
+    monkeypatch.setattr("esault.spark.compact.replace_parts", meanwhile)
+    compact(tmp_path)
+    assert sorted(rows(tmp_path)) == [1, 2, 3]
 
 
 def test_a_removal_counts_from_when_it_was_made(tmp_path: Path) -> None:
