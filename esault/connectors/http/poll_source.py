@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from esault.connectors.http.incoming import Incoming, answer_refused, tls_trouble
@@ -153,13 +154,10 @@ class HttpPollSource(IncomingSpout[Any]):
                 self._known = {**self._known, "answer": digest, "given": number}
                 found.append((self._pair(row), self._known))
         else:
-            for row in sorted(rows, key=self._since_of):
-                value, name = (
-                    self._since_of(row),
-                    hashlib.blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=12).hexdigest(),
-                )
+            for value, row in self._ordered(rows):
+                name = hashlib.blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=12).hexdigest()
                 known, seen = self._known["since"], self._known["seen"]
-                if known is not None and (value < known or (value == known and name in seen)):
+                if value == known and name in seen:
                     continue
                 self._known = {**self._known, "since": value, "seen": [*seen, name] if value == known else [name]}
                 found.append((self._pair(row), self._known))
@@ -167,6 +165,18 @@ class HttpPollSource(IncomingSpout[Any]):
         if found:
             found[-1] = (found[-1][0], self._known)
         return found
+
+    def _ordered(self, rows: list[Any]) -> list[tuple[Any, Any]]:
+        """Return the rows that are no older than those that have come, each behind what says when it is of."""
+        known = self._known["since"]
+        try:
+            found = sorted([(self._since_of(row), row) for row in rows], key=itemgetter(0))
+            return [each for each in found if known is None or not each[0] < known]
+        except TypeError as error:
+            assert self._since is not None
+            raise SourceError(
+                f"{self._who}: the values of {self._since[1]!r} have no order ({error}); correct since="
+            ) from None
 
     def _rows(self, body: bytes) -> list[Any]:
         try:

@@ -164,6 +164,11 @@ class TestHttpPollSource:
             ((200, b"<html>", {}), {}, "has no rows at ''"),
             ((200, {"a": 1}, {}), {"rows": "data"}, "has no rows at 'data'"),
             ((200, [{"a": 1}], {}), {"key": "id"}, "has no field 'id'"),
+            (
+                (200, [{"a": 1}, {"a": None}], {}),
+                {"since": ("from", "a")},
+                "values of 'a' have no order .*; correct since=",
+            ),
         ],
     )
     def test_what_no_waiting_mends_ends_it_with_the_remedy(self, answer, options, says):
