@@ -45,6 +45,8 @@ def check_option_types(given: Mapping[str, Any]) -> None:
         kinds, takes = _TAKES.get(name, ((object,), ""))
         if value is not None and not _is(value, kinds):
             raise UsageError(f"{name}={value!r} ({type(value).__name__}): it is {takes}")
+    if given.get("slots") is not None and given["slots"] < 1:
+        raise UsageError(f"slots={given['slots']}: a run needs 1 at least; leave it out for as many as there are")
     for name in ("parallelism", "fixed"):
         widths = given.get(name)
         for unit, width in widths.items() if isinstance(widths, Mapping) else ():

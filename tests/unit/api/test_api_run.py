@@ -79,6 +79,7 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(options, said):
         ({"checkpoint": "5"}, "checkpoint='5' (str): it is a number of seconds, such as 5"),
         ({"checkpoint": True}, "checkpoint=True (bool): it is a number of seconds"),
         ({"seconds": "5"}, "seconds='5' (str): it is a number of seconds"),
+        ({"slots": 0}, "slots=0: a run needs 1 at least"),
         ({"slots": "4"}, "slots='4' (str): it is a whole number"),
         ({"parallelism": ["count=2"]}, "parallelism=['count=2'] (list): it is a dict of whole numbers by unit"),
         ({"parallelism": {"count": "2"}}, "parallelism says '2' (str) of 'count': it is a dict of whole numbers"),
