@@ -247,8 +247,6 @@ class LineCutter:
                 self.tally.note("long_lines_skipped", self.name, at)
                 return None
             raw = raw[: form.max_line]
-        elif finished and raw.endswith(b"\r"):
-            raw = raw[:-1]
         odd = self._oddity(raw, at, whole)
         if odd and form.errors == "strict":
             raise _RefusedError(odd)
@@ -259,6 +257,10 @@ class LineCutter:
             self.tally.note("long_lines_truncated", self.name, at)
         # not final: of a line cut short, half a character at the end goes without a word
         text = codecs.getincrementaldecoder(self._codec)(form.handler).decode(raw, final=whole)
+        if whole and finished:
+            text = text.removesuffix(
+                "\r"
+            )  # of the text, as where many lines are decoded at once: bytes behind it may be ignored
         if "\0" in text:
             text = text.replace("\0", "\ufffd" if form.errors == "replace" else "")
         return text.removeprefix("\ufeff") if self._marked and at == 0 else text

@@ -86,8 +86,8 @@ def read_small(names: Sequence[str], sizes: Sequence[int], start: int, form: Lin
                 os.close(number)
         except OSError:
             break
-        # A line that no newline ends keeps what stands at its end.
-        if len(content) != size or content.endswith(b"\r"):
+        # A line that no newline ends keeps what stands at its end, or behind which all is ignored.
+        if len(content) != size or (not content.endswith(b"\n") and b"\r" in content[content.rfind(b"\n") + 1 :]):
             break
         contents.append(content)
         total += size

@@ -41,6 +41,12 @@ def test_a_carriage_return_before_the_line_feed_belongs_to_the_end():
     assert lines(b"a\r\nb\r\r\nc\rd\r\n\r\n") == ["a", "b\r", "c\rd", ""]
 
 
+@pytest.mark.parametrize("beside", [b"", b"\0\n"])
+def test_a_line_is_the_same_whatever_stands_beside_it(beside):
+    cutter = LineCutter(LineFormat(errors="ignore"), LineTally(), "a.txt")
+    assert cutter.feed(b"a\r\xff\n" + beside).lines == ["a", *[""] * bool(beside)]
+
+
 def test_the_last_line_needs_no_newline_and_offsets_count_bytes():
     found, _, _ = cut(["ä\r\n\nöx".encode()])
     assert found == [("ä", 4), ("", 5), ("öx", 8)]

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from esault.errors import SourceError
@@ -100,6 +100,7 @@ def rest(reader, limits):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(contents=CONTENTS, form=FORMS, limits=st.lists(st.integers(1, 9), min_size=1, max_size=3))
+@example(contents=[[b"\r", b"\xff"]], form=LineFormat(errors="ignore"), limits=[1])
 def test_together_and_one_by_one_are_the_same_and_go_on_behind_each_read(tmp_path, few, contents, form, limits):
     sizes = written(tmp_path, contents)
     wanted, told, _ = rest(sequence(sizes, form, together=False), [5])
