@@ -63,6 +63,8 @@ class Copying:
         self._asked: deque[tuple[int, Any, bytes]] = deque()
         self._rest: deque[tuple[int, Any, bytes]] = deque()
         self._number = 0
+        #: how many portions each one was sent
+        self._sent: dict[int, int] = dict.fromkeys(posts, 0)
         #: bytes by (new, number of the portion)
         self._unconfirmed: dict[tuple[int, int], int] = {}
         names = [name for name in source.names() if self._to[source.key_of(name)]]
@@ -124,14 +126,15 @@ class Copying:
                 count += 1
             for new, items in portions.items():
                 self._number += 1
+                self._sent[new] += 1
                 self._fence(self.number, self._number)
                 self._unconfirmed[new, self._number] = sum(len(state) + 16 for _, state in items)
                 self._posts[new].put(STATE, (self.number, self._number, tuple(items)))
         if self.snapshot.done and not self._asked and not self._rest and not self._ended:
             self._ended = True
             self._fence(self.number, self._number + 1)
-            for post in self._posts.values():
-                post.put(STATE_END, (self.number, self._number))
+            for new, post in self._posts.items():
+                post.put(STATE_END, (self.number, self._number, self._sent[new]))
 
     @property
     def done(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from esault.errors import FrameError
 from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_of
-from esault.flow.delivery.acks import Acks
+from esault.flow.delivery.acks import Acks, Post
 from esault.flow.handover.broadcast_rows import BroadcastRows
 from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys
 from esault.flow.handover.names_by_range import NamesByRange
@@ -95,6 +95,8 @@ class Handover:
         self._shares = shares
         self._outgoing: StateSender | None = None
         self._incoming: StateReceiver | None = None
+        #: the change that is done here, and the ways to those who gave: what they send again, they have not heard of
+        self._done: tuple[int, dict[int, Post]] = (0, {})
         #: entries that have been read and not divided; none are processed before they are
         self._undivided: deque[Entry] = deque()
         #: of a change in subscales, while there are more to come: the names that they will move
@@ -145,7 +147,7 @@ class Handover:
         bulk = self._bulk_at if self._outgoing is not None and self._outgoing.scanning else None
         state = self._state_at if self._outgoing is not None and self._put_off else None
         ask = self._incoming.ask_at if self._incoming is not None else None
-        rows = self._outgoing.rows_at if self._outgoing is not None else math.inf
+        rows = min(self._outgoing.rows_at, self._outgoing.again_at) if self._outgoing is not None else math.inf
         rest = self._rests_until if self._handed_over is not None else math.inf
         due = min([at for at in (bulk, state, ask, rows, rest) if at is not None])
         return None if due == math.inf else due
@@ -273,6 +275,7 @@ class Handover:
                     outgoing.got(other, body[1])
             return
         if incoming is None or incoming.version != version:
+            self._answer_again(frame, version, other)
             return
         if frame.kind == ROWS:
             if len(body) not in (2, 3, 4) or type(body[1]) is not tuple:
@@ -285,16 +288,27 @@ class Handover:
                 self._store.install_broadcast(body[3])
                 self._broadcast.takes = False
             incoming.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
+            incoming.confirm(other, 0)
         elif frame.kind == STATE:
             if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not tuple:
                 raise FrameError("STATE has a version, a number and items")
-            self._fence(version, body[1], other)
+            if incoming.awaits(other, body[1]):
+                self._fence(version, body[1], other)
             incoming.state(other, body[1], body[2])
         elif frame.kind == STATE_END:
-            if len(body) != 2 or type(body[1]) is not int:
-                raise FrameError("STATE_END has a version and a number")
-            self._fence(version, body[1] + 1, other)
-            incoming.end(other)
+            if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not int:
+                raise FrameError("STATE_END has a version, a number and how many portions there are")
+            if incoming.awaits(other, body[1] + 1):
+                self._fence(version, body[1] + 1, other)
+            incoming.confirm(other, body[1] + 1)
+            incoming.end_after(other, body[2])
+
+    def _answer_again(self, frame: Frame, version: int, old: int) -> None:
+        """Say once more that it has come, of a change that is done here."""
+        done, posts = self._done
+        if version == done and old in posts and frame.kind in (ROWS, STATE, STATE_END):
+            number = 0 if frame.kind == ROWS else frame.body[1] + (frame.kind == STATE_END)
+            posts[old].put(GOT, (version, number))
 
     def offer(self, entry: Entry, inbox: deque[Entry], sender: int = 0) -> None:
         """A batch that was read: into the inbox, or to where the change has it."""
@@ -354,7 +368,7 @@ class Handover:
                 incoming.released.clear()
             more = incoming.forget(until) or more
             if incoming.done:
-                self._incoming = None
+                self._incoming, self._done = None, (incoming.version, incoming.posts)
                 self._broadcast.takes = False  # who would have given it is dead
                 held = incoming.longest_hold
                 self._say(

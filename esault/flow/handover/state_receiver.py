@@ -49,6 +49,11 @@ class _Receipt:
         self.post = post
         self.has_rows = False
         self.ended = False
+        #: the old owner is dead
+        self.lost = False
+        #: numbers of the portions that have come, and how many there are, once that was said
+        self.portions: set[int] = set()
+        self.expected: int | None = None
         #: in order of arrival, before the old owner's rows are here
         self.held: list[tuple[float, Entry]] = []
         #: what waits for state, in order
@@ -195,11 +200,31 @@ class StateReceiver:
         for since, entry in (*carried, *held):
             self._sort(receipt, since, entry)
 
+    def awaits(self, old: int, number: int) -> bool:
+        """Return whether a portion of this old owner has not come yet."""
+        receipt = self._receipts.get(old)
+        return receipt is not None and not receipt.lost and number not in receipt.portions
+
+    def confirm(self, old: int, number: int) -> None:
+        """Tell an old owner that this has come: its rows, a portion or the end."""
+        receipt = self._receipts.get(old)
+        if receipt is not None:
+            receipt.post.put(GOT, (self.version, number))
+
+    @property
+    def posts(self) -> dict[int, Post]:
+        """The ways to the old owners."""
+        return {old: receipt.post for old, receipt in self._receipts.items()}
+
     def state(self, old: int, number: int, items: Sequence[tuple[Any, bytes]]) -> None:
         """A portion of its state; empty bytes say that it has none for this key."""
         receipt = self._receipts.get(old)
-        if receipt is None or receipt.ended:
+        if receipt is None or receipt.lost:
             return  # of one that is dead: its keys have begun anew here
+        if number in receipt.portions:
+            self.confirm(old, number)  # the word that it has come may be lost
+            return
+        receipt.portions.add(number)
         ready, missed, install = receipt.ready, receipt.missed, self._store.install_state
         for key, state in items:
             name = key if type(key) is str else canonical(key)
@@ -214,7 +239,19 @@ class StateReceiver:
                 for part in missed.pop(name):
                     part.missing.discard(name)
         self._advance(receipt)
-        receipt.post.put(GOT, (self.version, number))
+        self.confirm(old, number)
+        self._look_for_end(receipt)
+
+    def end_after(self, old: int, portions: int) -> None:
+        """It has sent all its state, in so many portions; some may have to come again."""
+        receipt = self._receipts.get(old)
+        if receipt is not None and not receipt.lost:
+            receipt.expected = portions
+            self._look_for_end(receipt)
+
+    def _look_for_end(self, receipt: _Receipt) -> None:
+        if not receipt.ended and receipt.expected is not None and len(receipt.portions) >= receipt.expected:
+            self.end(receipt.old)
 
     def end(self, old: int) -> None:
         """All its state is here: what is still held has none."""
@@ -228,6 +265,8 @@ class StateReceiver:
 
     def lost(self, old: int) -> None:
         """The old owner is dead: what has not come will not; go on with fresh state."""
+        if old in self._receipts:
+            self._receipts[old].lost = True
         self.rows(old, ())
         self.end(old)
 

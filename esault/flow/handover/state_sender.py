@@ -25,6 +25,9 @@ UNCONFIRMED_BYTES = 64 << 10
 SLICE = 16
 
 
+#: seconds without a confirmation behind which what is not confirmed goes again, at first and at most: a connection that is reset takes
+#: with it what was on its way
+AGAIN, LONGEST_AGAIN = 5.0, 60.0
 #: seconds that rows which any sub-unit may have wait for the senders at most: what these sent before is dealt out, too
 PATIENCE = 0.1
 
@@ -129,9 +132,13 @@ class StateSender:
         self._portions: dict[int, list[tuple[Any, bytes]]] = {new: [] for new in posts}
         self._sizes: dict[int, int] = dict.fromkeys(posts, 0)
         self._number = 0
-        #: portions that a new owner has not confirmed: (new owner, number) -> body
+        #: how many portions each new owner was sent
+        self._sent: dict[int, int] = dict.fromkeys(posts, 0)
+        #: what a new owner has not confirmed: (new owner, number) -> body; rows have the number 0, the end one more than the last portion
         self._unconfirmed: dict[tuple[int, int], Any] = {}
         self._unconfirmed_bytes: dict[tuple[int, int], int] = {}
+        #: when that goes again, and after how long the next time
+        self.again_at, self._pause = math.inf, AGAIN
         self._ended = False
         self.moved_keys = 0
         self.moved_bytes = 0
@@ -174,9 +181,29 @@ class StateSender:
         self._asked.extend([(new, key) for key in keys])
 
     def got(self, new: int, number: int) -> None:
-        """A new owner has this portion."""
-        self._unconfirmed.pop((new, number), None)
+        """A new owner has this: its rows, a portion, or the end."""
         self._unconfirmed_bytes.pop((new, number), None)
+        if self._unconfirmed.pop((new, number), None) is not None:
+            self._pause = AGAIN
+            self.again_at = self._clock() + AGAIN if self._unconfirmed else math.inf
+
+    def _put(self, new: int, number: int, body: Any, size: int = 0) -> None:
+        """Send something, and keep it until it is confirmed."""
+        self._unconfirmed[(new, number)] = body
+        self._unconfirmed_bytes[(new, number)] = size
+        self._posts[new].put(self._kind(number), body)
+        if self.again_at == math.inf:
+            self.again_at = self._clock() + self._pause
+
+    def _kind(self, number: int) -> int:
+        return ROWS if not number else STATE if number <= self._number else STATE_END
+
+    def _send_again(self, now: float) -> None:
+        """Send what was not confirmed for long, in order: it may be lost, or the word that it has come. What comes twice does no harm."""
+        for new, number in sorted(self._unconfirmed, key=lambda each: each[1]):
+            self._posts[new].put(self._kind(number), self._unconfirmed[(new, number)])
+        self._pause = min(LONGEST_AGAIN, 2 * self._pause)
+        self.again_at = now + self._pause
 
     @property
     def scanning(self) -> bool:
@@ -192,6 +219,8 @@ class StateSender:
 
         `settled`: the broadcast state is that of the barriers.
         """
+        if self._clock() >= self.again_at:
+            self._send_again(self._clock())
         if not self._rows_sent and settled and (not self._waiting or self._clock() >= self._rows_by):
             copy = self._copy
             self._rows_sent = True
@@ -199,7 +228,7 @@ class StateSender:
                 beside = None if self._keys is None else self._store.ring_state(self._keys.of(new))
                 rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
                 body = (self.version, rows) if beside is None else (self.version, rows, beside)
-                self._posts[new].put(ROWS, body if copy is None else (self.version, rows, beside, copy))
+                self._put(new, 0, body if copy is None else (self.version, rows, beside, copy))
             self._carried = {new: [] for new in self._posts}
         until = self._clock() + seconds
         name_of = self._store.name_of
@@ -242,8 +271,8 @@ class StateSender:
         if self._scan is None and self._rows_sent and not self._busy and not self._ended:
             self._ended = True
             self._fence(self.version, self._number + 1, 0)
-            for post in self._posts.values():
-                post.put(STATE_END, (self.version, self._number))
+            for new in self._posts:
+                self._put_end(new)
         return self.scanning and bulk
 
     @property
@@ -275,12 +304,14 @@ class StateSender:
 
     def _send_portion(self, new: int) -> None:
         self._number += 1
-        body = (self.version, self._number, tuple(self._portions[new]))
-        self._unconfirmed[(new, self._number)] = body
-        self._unconfirmed_bytes[(new, self._number)] = self._sizes[new]
+        self._sent[new] += 1
+        body, size = (self.version, self._number, tuple(self._portions[new])), self._sizes[new]
         self._portions[new], self._sizes[new] = [], 0
         self._fence(self.version, self._number, 0)
-        self._posts[new].put(STATE, body)
+        self._put(new, self._number, body, size)
+
+    def _put_end(self, new: int) -> None:
+        self._put(new, self._number + 1, (self.version, self._number, self._sent[new]))
 
     @property
     def news(self) -> tuple[int, ...]:
@@ -308,14 +339,20 @@ class StateSender:
         self._portions[new], self._sizes[new] = self._portions.pop(dead), self._sizes.pop(dead)
         self._asked = deque((new if n == dead else n, key) for n, key in self._asked)
         self._busy = [(new if n == dead else n, key, name) for n, key, name in self._busy]
+        kept = sorted(
+            ((number, body) for (owner, number), body in self._unconfirmed.items() if owner == dead),
+            key=lambda each: each[0],
+        )
+        sizes = {number: self._unconfirmed_bytes.pop((dead, number), 0) for number, _ in kept}
+        for number, _ in kept:
+            del self._unconfirmed[(dead, number)]
+        del self._sent[dead]
+        self._sent[new] = sum(0 < number <= self._number for number, _ in kept)
         if self._rows_sent:
             copy = self._copy
-            post.put(ROWS, (self.version, ()) if copy is None else (self.version, (), None, copy))
-        for (owner, number), body in list(self._unconfirmed.items()):
-            if owner == dead:
-                del self._unconfirmed[(owner, number)]
-                self._unconfirmed[(new, number)] = body
-                self._unconfirmed_bytes[(new, number)] = self._unconfirmed_bytes.pop((owner, number), 0)
-                post.put(STATE, body)
+            self._put(new, 0, (self.version, ()) if copy is None else (self.version, (), None, copy))
+        for number, body in kept:
+            if 0 < number <= self._number:
+                self._put(new, number, body, sizes[number])
         if self._ended:
-            post.put(STATE_END, (self.version, self._number))
+            self._put_end(new)

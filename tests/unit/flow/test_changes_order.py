@@ -25,6 +25,9 @@ class Store(dict):
     def scan(self):
         return iter(list(self))
 
+    def note_made(self, names):
+        return True
+
     def key_of(self, name):
         return name
 
@@ -124,6 +127,6 @@ def test_released_rows_wait_for_earlier_ones_that_are_being_divided(monkeypatch)
         unit.changes.advance(unit.inbox)
         order += unit.processed()
     assert order == [(STAYS, 0), (COMES, 1), (COMES, 2)]
-    unit.frame(STATE_END, 1)
+    unit.frame(STATE_END, 1, 1)
     unit.changes.advance(unit.inbox)
     assert any(type(message).__name__ == "StateInstalled" for message in unit.said)

@@ -103,8 +103,8 @@ def rows_of(seed, count):
     return [(order.choice(KEYS), n) for n in range(count)]
 
 
-@pytest.mark.parametrize("seed", depth.chosen(range(12), range(4)))
-def test_without_deaths_each_tuple_is_once_in_each_sub_unit(done, seed):
+def changed_at_random(seed, kinds):
+    """A run whose units change amid its tuples, in these ways, and its rows."""
     rows = rows_of(seed, 300)
     options = Settings(max_pending=4, root_rows=16, frame_rows=8, reload_state=True)
     local = LocalRuntime(topology(rows, 60), seed=seed, settings=options)
@@ -112,9 +112,22 @@ def test_without_deaths_each_tuple_is_once_in_each_sub_unit(done, seed):
     while local.driver.phase != "ended":
         if order.random() < 0.03 and local.driver.phase == "running":
             unit = order.choice(["ruled", "ruled", "pass"])
-            change(local, unit, order.choice(["split", "split", "merge", "move"]), order.choice(local.sub_units(unit)))
+            change(local, unit, order.choice(kinds), order.choice(local.sub_units(unit)))
         local.step() or local.wait()
     local.run_until_drained()
+    return local, rows
+
+
+@pytest.mark.parametrize("seed", depth.chosen(range(12), range(4)))
+def test_without_deaths_each_tuple_is_once_in_each_sub_unit(done, seed):
+    local, rows = changed_at_random(seed, ["split", "split", "merge", "move"])
+    assert ends(local) == expected(rows, 60)
+
+
+@pytest.mark.parametrize("subscales", ["at once"], indirect=True)
+@pytest.mark.parametrize("seed", depth.chosen(range(12), range(4)))
+def test_a_key_finds_no_older_state_where_a_new_sub_unit_gets_it(done, seed, subscales):
+    local, rows = changed_at_random(seed, ["split", "move"])
     assert ends(local) == expected(rows, 60)
     assert all(row.value[1] is True for row in local.landed("table") if row.value[0] == "seen")
 

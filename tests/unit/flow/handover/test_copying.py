@@ -60,7 +60,7 @@ def test_all_that_had_state_goes_and_the_end_says_how_many_portions_there_were()
     made.snapshot.all()
     made.send()
     assert dict(post.items()) == {"a": b"1", "b": b"2"}
-    assert post.of(STATE_END) == [(NUMBER, 1)]
+    assert post.of(STATE_END) == [(NUMBER, 1, 1)]
     assert fences == [(NUMBER, 1), (NUMBER, 2)]
     made.send()
     assert len(post.of(STATE_END)) == 1
