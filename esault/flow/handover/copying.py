@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from esault.flow.channel.frame import ROWS, STATE, STATE_END
 from esault.flow.checkpoint.snapshot import Snapshot
 from esault.flow.delivery.acks import Post
 from esault.flow.handover.divide import MovedKeys
-from esault.flow.handover.state_sender import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
+from esault.flow.handover.state_sender import PORTION_BYTES, PORTION_KEYS
+from esault.flow.handover.unconfirmed import Unconfirmed
 from esault.routing.ring import Name
 
 __all__ = ["Copying"]
@@ -56,26 +56,20 @@ class Copying:
         """`fence` is told of each portion before it goes: the number of the copy and its own."""
         self.number = number
         self._fence = fence
-        self._posts = dict(posts)
+        self._out = Unconfirmed(number, posts, clock)
         self._to = MovedKeys(moves)
         self._source = source
         #: (new, key, state) that wait to be sent: what was asked for, and the rest
         self._asked: deque[tuple[int, Any, bytes]] = deque()
         self._rest: deque[tuple[int, Any, bytes]] = deque()
-        self._number = 0
-        #: how many portions each one was sent
-        self._sent: dict[int, int] = dict.fromkeys(posts, 0)
-        #: bytes by (new, number of the portion)
-        self._unconfirmed: dict[tuple[int, int], int] = {}
         names = [name for name in source.names() if self._to[source.key_of(name)]]
         #: names of what was not written yet or was: all others had no state at that moment
         self._known = set(names)
         self._written: set[Name] = set()
         self._asking = False
-        self._ended = False
         self.snapshot = Snapshot(number, names, source, self, clock)
-        for post in self._posts.values():
-            post.put(ROWS, (number, ()))
+        for new in posts:
+            self._out.rows(new, (number, ()))
 
     # takes the snapshot's states --------------------------------------------------------------------
 
@@ -104,18 +98,19 @@ class Copying:
         self._asking = False
 
     def got(self, new: int, number: int) -> None:
-        """It has this portion."""
-        self._unconfirmed.pop((new, number), None)
+        """It has this: that there are no rows, a portion, or the end."""
+        self._out.got(new, number)
 
     # the loop ----------------------------------------------------------------------------------
 
     @property
     def full(self) -> bool:
         """Return whether enough is on its way."""
-        return sum(self._unconfirmed.values()) >= UNCONFIRMED_BYTES
+        return self._out.full
 
     def send(self) -> None:
-        """Send what waits, as much as may be on its way."""
+        """Send what waits, as much as may be on its way, and again what may be lost."""
+        self._out.look()
         while (self._asked or self._rest) and not self.full:
             portions: dict[int, list[tuple[Any, bytes]]] = {}
             size = count = 0
@@ -125,18 +120,13 @@ class Copying:
                 size += len(state) + 16
                 count += 1
             for new, items in portions.items():
-                self._number += 1
-                self._sent[new] += 1
-                self._fence(self.number, self._number)
-                self._unconfirmed[new, self._number] = sum(len(state) + 16 for _, state in items)
-                self._posts[new].put(STATE, (self.number, self._number, tuple(items)))
-        if self.snapshot.done and not self._asked and not self._rest and not self._ended:
-            self._ended = True
-            self._fence(self.number, self._number + 1)
-            for new, post in self._posts.items():
-                post.put(STATE_END, (self.number, self._number, self._sent[new]))
+                self._fence(self.number, self._out.number + 1)
+                self._out.portion(new, items, sum(len(state) + 16 for _, state in items))
+        if self.snapshot.done and not self._asked and not self._rest and not self._out.ended:
+            self._fence(self.number, self._out.number + 1)
+            self._out.end()
 
     @property
     def done(self) -> bool:
         """Return whether all went and was confirmed."""
-        return self._ended and not self._unconfirmed
+        return self._out.done

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from esault.errors import FrameError
-from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Frame, batch_of
+from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, Frame, batch_of
 from esault.flow.delivery.acks import Acks, Post
 from esault.flow.handover.broadcast_rows import BroadcastRows
 from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys
@@ -274,12 +274,12 @@ class Handover:
                 else:
                     outgoing.got(other, body[1])
             return
+        number = _number_of(frame.kind, body)
         if incoming is None or incoming.version != version:
-            self._answer_again(frame, version, other)
-            return
-        if frame.kind == ROWS:
-            if len(body) not in (2, 3, 4) or type(body[1]) is not tuple:
-                raise FrameError("ROWS has a version and entries")
+            done, posts = self._done
+            if version == done and other in posts:  # it has not heard that this has come
+                posts[other].put(GOT, (version, number))
+        elif frame.kind == ROWS:
             if len(body) > 2 and body[2] is not None and incoming.lacks_rows(other):
                 self._store.install_ring_state(body[2])
             if len(body) == 4 and self._broadcast.takes:
@@ -288,27 +288,12 @@ class Handover:
                 self._store.install_broadcast(body[3])
                 self._broadcast.takes = False
             incoming.rows(other, [(sent, batch_of(raw), bool(taken)) for sent, raw, taken in body[1]])
-            incoming.confirm(other, 0)
-        elif frame.kind == STATE:
-            if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not tuple:
-                raise FrameError("STATE has a version, a number and items")
-            if incoming.awaits(other, body[1]):
-                self._fence(version, body[1], other)
-            incoming.state(other, body[1], body[2])
-        elif frame.kind == STATE_END:
-            if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not int:
-                raise FrameError("STATE_END has a version, a number and how many portions there are")
-            if incoming.awaits(other, body[1] + 1):
-                self._fence(version, body[1] + 1, other)
-            incoming.confirm(other, body[1] + 1)
-            incoming.end_after(other, body[2])
-
-    def _answer_again(self, frame: Frame, version: int, old: int) -> None:
-        """Say once more that it has come, of a change that is done here."""
-        done, posts = self._done
-        if version == done and old in posts and frame.kind in (ROWS, STATE, STATE_END):
-            number = 0 if frame.kind == ROWS else frame.body[1] + (frame.kind == STATE_END)
-            posts[old].put(GOT, (version, number))
+        else:
+            self._fence(version, number, other)
+            if frame.kind == STATE:
+                incoming.state(other, number, body[2])
+            else:
+                incoming.end_after(other, number, body[2])
 
     def offer(self, entry: Entry, inbox: deque[Entry], sender: int = 0) -> None:
         """A batch that was read: into the inbox, or to where the change has it."""
@@ -400,3 +385,18 @@ class Handover:
             if self._clock() >= until:
                 break
         return bool(self._undivided)
+
+
+def _number_of(kind: int, body: tuple[Any, ...]) -> int:
+    """Return by which number ROWS, STATE or STATE_END is confirmed. Raises FrameError for one that is none."""
+    if kind == ROWS:
+        if len(body) not in (2, 3, 4) or type(body[1]) is not tuple:
+            raise FrameError("ROWS has a version and entries")
+        return 0
+    if kind == STATE:
+        if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not tuple:
+            raise FrameError("STATE has a version, a number and items")
+        return body[1]
+    if len(body) != 3 or type(body[1]) is not int or type(body[2]) is not int:
+        raise FrameError("STATE_END has a version, a number and how many portions there are")
+    return body[1] + 1

@@ -189,7 +189,10 @@ class StateReceiver:
     def rows(self, old: int, entries: Sequence[tuple[float, Batch, bool]]) -> None:
         """Its carried rows: they go before what is held."""
         receipt = self._receipts.get(old)
-        if receipt is None or receipt.has_rows:
+        if receipt is None:
+            return
+        self._confirm(receipt, 0)
+        if receipt.has_rows:
             return
         receipt.has_rows = True
         held, receipt.held = receipt.held, []
@@ -199,17 +202,6 @@ class StateReceiver:
         carried = [(max(self._since, e[0]), Entry(*e)) for e in entries]
         for since, entry in (*carried, *held):
             self._sort(receipt, since, entry)
-
-    def awaits(self, old: int, number: int) -> bool:
-        """Return whether a portion of this old owner has not come yet."""
-        receipt = self._receipts.get(old)
-        return receipt is not None and not receipt.lost and number not in receipt.portions
-
-    def confirm(self, old: int, number: int) -> None:
-        """Tell an old owner that this has come: its rows, a portion or the end."""
-        receipt = self._receipts.get(old)
-        if receipt is not None:
-            receipt.post.put(GOT, (self.version, number))
 
     @property
     def posts(self) -> dict[int, Post]:
@@ -221,8 +213,8 @@ class StateReceiver:
         receipt = self._receipts.get(old)
         if receipt is None or receipt.lost:
             return  # of one that is dead: its keys have begun anew here
+        self._confirm(receipt, number)
         if number in receipt.portions:
-            self.confirm(old, number)  # the word that it has come may be lost
             return
         receipt.portions.add(number)
         ready, missed, install = receipt.ready, receipt.missed, self._store.install_state
@@ -239,15 +231,20 @@ class StateReceiver:
                 for part in missed.pop(name):
                     part.missing.discard(name)
         self._advance(receipt)
-        self.confirm(old, number)
         self._look_for_end(receipt)
 
-    def end_after(self, old: int, portions: int) -> None:
+    def end_after(self, old: int, number: int, portions: int) -> None:
         """It has sent all its state, in so many portions; some may have to come again."""
         receipt = self._receipts.get(old)
         if receipt is not None and not receipt.lost:
+            self._confirm(receipt, number)
             receipt.expected = portions
             self._look_for_end(receipt)
+
+    def _confirm(self, receipt: _Receipt, number: int) -> None:
+        """Tell an old owner that this has come, whenever it does: the word of it may have been lost."""
+        if not receipt.lost:
+            receipt.post.put(GOT, (self.version, number))
 
     def _look_for_end(self, receipt: _Receipt) -> None:
         if not receipt.ended and receipt.expected is not None and len(receipt.portions) >= receipt.expected:

@@ -10,24 +10,19 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from esault.flow.channel.frame import ROWS, STATE, STATE_END
 from esault.flow.delivery.acks import Post
 from esault.flow.handover.divide import Divider, Entry, MovedKeys, wired_batch
+from esault.flow.handover.unconfirmed import Unconfirmed
 from esault.routing.ring import Name
 
 __all__ = ["Busy", "StateSender", "Store"]
 
 #: a portion of state, bytes and keys at most
 PORTION_BYTES, PORTION_KEYS = 32 << 10, 256
-#: bytes of state that are on their way and not confirmed, at most
-UNCONFIRMED_BYTES = 64 << 10
 #: keys looked at between two looks at the clock: where states are on a disk a key takes twenty times as long as in memory
 SLICE = 16
 
 
-#: seconds without a confirmation behind which what is not confirmed goes again, at first and at most: a connection that is reset takes
-#: with it what was on its way
-AGAIN, LONGEST_AGAIN = 5.0, 60.0
 #: seconds that rows which any sub-unit may have wait for the senders at most: what these sent before is dealt out, too
 PATIENCE = 0.1
 
@@ -112,8 +107,7 @@ class StateSender:
         self.version = version
         self._copies = copies
         self._divider = divider
-        #: the way to each new owner
-        self._posts = dict(posts)
+        self._out = Unconfirmed(version, posts, clock)
         self._waiting = set(senders)
         self._store = store
         self._clock = clock
@@ -131,15 +125,6 @@ class StateSender:
         self._busy: list[tuple[int, Any, Name]] = []
         self._portions: dict[int, list[tuple[Any, bytes]]] = {new: [] for new in posts}
         self._sizes: dict[int, int] = dict.fromkeys(posts, 0)
-        self._number = 0
-        #: how many portions each new owner was sent
-        self._sent: dict[int, int] = dict.fromkeys(posts, 0)
-        #: what a new owner has not confirmed: (new owner, number) -> body; rows have the number 0, the end one more than the last portion
-        self._unconfirmed: dict[tuple[int, int], Any] = {}
-        self._unconfirmed_bytes: dict[tuple[int, int], int] = {}
-        #: when that goes again, and after how long the next time
-        self.again_at, self._pause = math.inf, AGAIN
-        self._ended = False
         self.moved_keys = 0
         self.moved_bytes = 0
 
@@ -176,51 +161,30 @@ class StateSender:
 
     def fetch(self, new: int, keys: Sequence[Any]) -> None:
         """A new owner holds rows of these keys: they go first."""
-        if self._ended or new not in self._posts:
+        if self._out.ended or new not in self._out.posts:
             return  # all that there is has gone already, or it died, and its successor asks anew
         self._asked.extend([(new, key) for key in keys])
 
     def got(self, new: int, number: int) -> None:
         """A new owner has this: its rows, a portion, or the end."""
-        self._unconfirmed_bytes.pop((new, number), None)
-        if self._unconfirmed.pop((new, number), None) is not None:
-            self._pause = AGAIN
-            self.again_at = self._clock() + AGAIN if self._unconfirmed else math.inf
+        self._out.got(new, number)
 
-    def _put(self, new: int, number: int, body: Any, size: int = 0) -> None:
-        """Send something, and keep it until it is confirmed."""
-        self._unconfirmed[(new, number)] = body
-        self._unconfirmed_bytes[(new, number)] = size
-        self._posts[new].put(self._kind(number), body)
-        if self.again_at == math.inf:
-            self.again_at = self._clock() + self._pause
-
-    def _kind(self, number: int) -> int:
-        return ROWS if not number else STATE if number <= self._number else STATE_END
-
-    def _send_again(self, now: float) -> None:
-        """Send what was not confirmed for long, in order: it may be lost, or the word that it has come. What comes twice does no harm."""
-        for new, number in sorted(self._unconfirmed, key=lambda each: each[1]):
-            self._posts[new].put(self._kind(number), self._unconfirmed[(new, number)])
-        self._pause = min(LONGEST_AGAIN, 2 * self._pause)
-        self.again_at = now + self._pause
+    @property
+    def again_at(self) -> float:
+        """The time at which what is not confirmed goes again."""
+        return self._out.again_at
 
     @property
     def scanning(self) -> bool:
         """Return whether there is state that has not been sent and may be."""
-        return self._scan is not None and not self._full
-
-    @property
-    def _full(self) -> bool:
-        return sum(self._unconfirmed_bytes.values()) >= UNCONFIRMED_BYTES
+        return self._scan is not None and not self._out.full
 
     def advance(self, seconds: float, bulk: bool = True, settled: bool = True) -> bool:
         """Send what was asked for and, with `bulk`, for so long, what was not; True while there is more to do at once.
 
         `settled`: the broadcast state is that of the barriers.
         """
-        if self._clock() >= self.again_at:
-            self._send_again(self._clock())
+        self._out.look()
         if not self._rows_sent and settled and (not self._waiting or self._clock() >= self._rows_by):
             copy = self._copy
             self._rows_sent = True
@@ -228,8 +192,8 @@ class StateSender:
                 beside = None if self._keys is None else self._store.ring_state(self._keys.of(new))
                 rows = tuple((e.sent, tuple(wired_batch(e.batch)), e.taken) for e in entries)
                 body = (self.version, rows) if beside is None else (self.version, rows, beside)
-                self._put(new, 0, body if copy is None else (self.version, rows, beside, copy))
-            self._carried = {new: [] for new in self._posts}
+                self._out.rows(new, body if copy is None else (self.version, rows, beside, copy))
+            self._carried = {new: [] for new in self._out.posts}
         until = self._clock() + seconds
         name_of = self._store.name_of
         busy, self._busy = self._busy, []
@@ -241,12 +205,12 @@ class StateSender:
                 self._give(new, key, name_of(key))
             if self._clock() >= until:
                 break
-        for new in self._posts:
+        for new in self._out.posts:
             if self._portions[new]:
                 self._send_portion(new)
         if self._asked:
             return True
-        if self._full:
+        if self._out.full:
             return False  # the other side must read first: what it asks for must not stand behind much else
         while self._scan is not None and bulk:
             for _ in range(SLICE):
@@ -263,16 +227,14 @@ class StateSender:
                         continue
                     if state is not None:  # else it went when it was asked for
                         self._add(new, self._store.key_of(name), state)
-            if self._clock() >= until or self._full:
+            if self._clock() >= until or self._out.full:
                 break
-        for new in self._posts:
+        for new in self._out.posts:
             if self._portions[new]:
                 self._send_portion(new)
-        if self._scan is None and self._rows_sent and not self._busy and not self._ended:
-            self._ended = True
-            self._fence(self.version, self._number + 1, 0)
-            for new in self._posts:
-                self._put_end(new)
+        if self._scan is None and self._rows_sent and not self._busy and not self._out.ended:
+            self._fence(self.version, self._out.number + 1, 0)
+            self._out.end()
         return self.scanning and bulk
 
     @property
@@ -303,25 +265,20 @@ class StateSender:
             self._send_portion(new)
 
     def _send_portion(self, new: int) -> None:
-        self._number += 1
-        self._sent[new] += 1
-        body, size = (self.version, self._number, tuple(self._portions[new])), self._sizes[new]
+        portion, size = self._portions[new], self._sizes[new]
         self._portions[new], self._sizes[new] = [], 0
-        self._fence(self.version, self._number, 0)
-        self._put(new, self._number, body, size)
-
-    def _put_end(self, new: int) -> None:
-        self._put(new, self._number + 1, (self.version, self._number, self._sent[new]))
+        self._fence(self.version, self._out.number + 1, 0)
+        self._out.portion(new, portion, size)
 
     @property
     def news(self) -> tuple[int, ...]:
         """The new owners."""
-        return tuple(self._posts)
+        return tuple(self._out.posts)
 
     @property
     def done(self) -> bool:
         """Everything went and was confirmed."""
-        return self._ended and not self._unconfirmed
+        return self._out.done
 
     # faults ----------------------------------------------------------------------------------------
 
@@ -330,29 +287,15 @@ class StateSender:
 
         State that it had confirmed died with it. Carried rows that had been sent were not acked and will be replayed.
         """
-        if dead not in self._posts:
+        if dead not in self._out.posts:
             return
-        del self._posts[dead]
-        self._posts[new] = post
         self._divider.moved.rename(dead, new)
         self._carried[new] = self._carried.pop(dead)
         self._portions[new], self._sizes[new] = self._portions.pop(dead), self._sizes.pop(dead)
         self._asked = deque((new if n == dead else n, key) for n, key in self._asked)
         self._busy = [(new if n == dead else n, key, name) for n, key, name in self._busy]
-        kept = sorted(
-            ((number, body) for (owner, number), body in self._unconfirmed.items() if owner == dead),
-            key=lambda each: each[0],
-        )
-        sizes = {number: self._unconfirmed_bytes.pop((dead, number), 0) for number, _ in kept}
-        for number, _ in kept:
-            del self._unconfirmed[(dead, number)]
-        del self._sent[dead]
-        self._sent[new] = sum(0 < number <= self._number for number, _ in kept)
+        rows: Any = None
         if self._rows_sent:
             copy = self._copy
-            self._put(new, 0, (self.version, ()) if copy is None else (self.version, (), None, copy))
-        for number, body in kept:
-            if 0 < number <= self._number:
-                self._put(new, number, body, sizes[number])
-        if self._ended:
-            self._put_end(new)
+            rows = (self.version, ()) if copy is None else (self.version, (), None, copy)
+        self._out.replace(dead, new, post, rows)

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from esault.flow.channel.frame import ROWS, STATE, STATE_END
 from esault.flow.handover.copying import Copying
-from esault.flow.handover.state_sender import PORTION_BYTES, PORTION_KEYS, UNCONFIRMED_BYTES
+from esault.flow.handover.state_sender import PORTION_BYTES, PORTION_KEYS
+from esault.flow.handover.unconfirmed import AGAIN, UNCONFIRMED_BYTES
 from esault.routing.ring import INT_MAX, RING, position
+from esault.testing.manual_clock import ManualClock
 
 NUMBER, NEW, OTHER = 9, 20, 21
 
@@ -46,7 +48,8 @@ def copying(source, moves=((0, INT_MAX, NEW),), news=(NEW,)):
 
 def confirm(made, posts):
     for new, post in posts.items():
-        for _, number, _ in post.of(STATE):
+        ends = [last + 1 for _, last, _ in post.of(STATE_END)]
+        for number in (0, *(number for _, number, _ in post.of(STATE)), *ends):
             made.got(new, number)
 
 
@@ -66,9 +69,26 @@ def test_all_that_had_state_goes_and_the_end_says_how_many_portions_there_were()
     assert len(post.of(STATE_END)) == 1
     assert not made.done
     made.got(NEW, 7)
-    assert not made.done
     made.got(NEW, 1)
+    assert not made.done
+    confirm(made, posts)
     assert made.done
+
+
+def test_what_is_not_confirmed_goes_again():
+    clock, post = ManualClock(), Post()
+    made = Copying(NUMBER, ((0, INT_MAX, NEW),), {NEW: post}, Source({"a": b"1"}), clock, lambda *fence: None)
+    made.snapshot.all()
+    made.send()
+    first = list(post.sent)
+    assert [kind for kind, _ in first] == [ROWS, STATE, STATE_END]
+    made.got(NEW, 0)
+    clock.advance(AGAIN - 0.1)
+    made.send()
+    assert post.sent == first
+    clock.advance(0.2)
+    made.send()
+    assert post.sent == [*first, *first[1:]]
 
 
 def test_the_state_is_that_of_the_mark_whatever_is_processed_meanwhile():
@@ -128,7 +148,7 @@ def test_no_more_is_on_its_way_than_may_be_and_nothing_is_lost(sizes):
         flying = [
             sum(len(state) + 16 for _, state in items)
             for _, number, items in post.of(STATE)
-            if (NEW, number) in made._unconfirmed
+            if (NEW, number) in made._out._kept
         ]
         assert sum(flying[:-1]) < UNCONFIRMED_BYTES
         assert made.full is (sum(flying) >= UNCONFIRMED_BYTES)

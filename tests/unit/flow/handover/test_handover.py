@@ -15,10 +15,12 @@ import pytest
 from esault.flow.channel.frame import FETCH, GOT, ROWS, STATE, STATE_END, Batch, batch_of
 from esault.flow.delivery.acks import Acks
 from esault.flow.handover import state_sender as giving_module
+from esault.flow.handover import unconfirmed
 from esault.flow.handover.divide import DealtRows, Divider, Entry, MovedKeys, cut, divide, in_rows
 from esault.flow.handover.handover import ACK_EVERY, BULK_SHARE, IDLE_SHARE, LONGEST_TURN, TURN, Handover
 from esault.flow.handover.state_receiver import ASK_EVERY, SLICE, StateReceiver
-from esault.flow.handover.state_sender import AGAIN, PATIENCE, StateSender
+from esault.flow.handover.state_sender import PATIENCE, StateSender
+from esault.flow.handover.unconfirmed import AGAIN
 from esault.messages.change import HandOverRanges, HoldRanges, RangesHandedOver, RangesHeld, StateInstalled
 from esault.payload.codec import Codec
 from esault.payload.column import plain
@@ -116,7 +118,7 @@ def test_rows_are_held_until_the_rows_of_the_old_owner_are_here_and_then_ask_for
     assert _released(getting) == []  # what came in one batch goes on as one
     getting.state(OTHER, 2, [("b", b"")])
     assert _released(getting) == ["aba"]
-    assert [number for _, number in post.of(GOT)] == [1, 2]
+    assert [number for _, number in post.of(GOT)] == [0, 1, 2]
 
 
 def test_a_row_never_passes_an_earlier_one_of_its_key():
@@ -281,7 +283,7 @@ def giving():
 
 def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypatch):
     given, post, _ = giving
-    monkeypatch.setattr(giving_module, "UNCONFIRMED_BYTES", 2000)
+    monkeypatch.setattr(unconfirmed, "UNCONFIRMED_BYTES", 2000)
     monkeypatch.setattr(giving_module, "SLICE", 2)
     assert not given.advance(0.0)  # two keys are on their way, which is enough
     assert not given.scanning
@@ -297,7 +299,7 @@ def test_state_waits_for_receipts_when_much_of_it_is_on_its_way(giving, monkeypa
 
 def test_however_much_time_a_turn_has_it_sends_no_more_than_may_be_on_its_way(giving, monkeypatch):
     given, post, _ = giving
-    monkeypatch.setattr(giving_module, "UNCONFIRMED_BYTES", 2000)
+    monkeypatch.setattr(unconfirmed, "UNCONFIRMED_BYTES", 2000)
     monkeypatch.setattr(giving_module, "PORTION_BYTES", 500)
     monkeypatch.setattr(giving_module, "SLICE", 2)
     given.advance(60.0)
@@ -595,7 +597,7 @@ def test_an_end_waits_for_portions_that_are_missing_and_what_comes_twice_is_conf
     getting.offer(_entry("a"))
     getting.offer(_entry("b"))
     getting.state(OTHER, 2, [("b", b"2")])
-    getting.end_after(OTHER, 2)
+    getting.end_after(OTHER, 3, 2)
     assert _released(getting) == [] and not getting.done
     getting.state(OTHER, 2, [("b", b"2")])
     assert getting.moved_keys == 1
@@ -603,4 +605,4 @@ def test_an_end_waits_for_portions_that_are_missing_and_what_comes_twice_is_conf
     assert _released(getting) == ["a", "b"]
     getting.forget(NOW + 1)
     assert getting.done
-    assert [number for _, number in post.of(GOT)] == [2, 2, 1]
+    assert [number for _, number in post.of(GOT)] == [0, 2, 3, 2, 1]

@@ -138,8 +138,10 @@ def test_state_goes_to_another_copy_as_it_was_where_the_marks_stood(bench):
     states = {key: it.codec.unpack(packed) for key, packed in sent[STATE][2]}
     assert {key: dict(state)["total"] for key, state in states.items()} == {"a": 1, "b": 2}
     assert it.core.metrics.tuples_in == 3
-    it.frame(GOT, 50, (4, sent[STATE][1]))
-    it.turns()
+    for number in (0, sent[STATE][1], sent[STATE_END][1] + 1):
+        assert it.core.replica.copying is not None
+        it.frame(GOT, 50, (4, number))
+        it.turns()
     assert it.core.replica.copying is None
     assert it.said() == []  # its marks are not those of checkpoints
 
