@@ -186,7 +186,7 @@ class Drain:
 
 @value_class(frozen=True)
 class BeginReading:
-    """To a spout that others stand before: they have ended, and all that they gave is processed."""
+    """To a spout that others are read before: they have ended or caught up, and what they gave is processed."""
 
 
 @value_class(frozen=True)

@@ -258,9 +258,8 @@ class LineCutter:
         # not final: of a line cut short, half a character at the end goes without a word
         text = codecs.getincrementaldecoder(self._codec)(form.handler).decode(raw, final=whole)
         if whole and finished:
-            text = text.removesuffix(
-                "\r"
-            )  # of the text, as where many lines are decoded at once: bytes behind it may be ignored
+            # Of the text, as where many lines are decoded at once: bytes behind it may be ignored.
+            text = text.removesuffix("\r")
         if "\0" in text:
             text = text.replace("\0", "\ufffd" if form.errors == "replace" else "")
         return text.removeprefix("\ufeff") if self._marked and at == 0 else text

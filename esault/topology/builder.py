@@ -92,7 +92,8 @@ class Topology:
 
         More than one sub-unit takes a class that says `parallel = True`. With `time` event time starts here, and each sub-unit has
         a watermark of its own; `lateness`, `idle` and `ahead` as in `Stream.timed`. `after`: streams that are to be there first, such as a
-        table to join with: nothing is read before their spouts have ended and all that they gave is processed. The rest as in `Stream.bolt`.
+        table to join with: nothing is read before their spouts have ended, or caught up where they have no end, and what they gave is
+        processed. The rest as in `Stream.bolt`.
         """
         where = f"unit {name!r}"
         if time is not None:

@@ -116,7 +116,7 @@ class Draft:
         self._objects: dict[int, tuple[str, object]] = {}
 
     def add_spout(self, name: str, spout: Any, options: UnitOptions, after: Sequence[OutletDraft] = ()) -> UnitDraft:
-        """A unit that reads `spout`, once the spouts above `after` have ended."""
+        """A unit that reads `spout`, once those above `after` have been read."""
         self._check_new_unit(name)
         spout = examine_spout(spout, name)
         parallelism = options.checked(name).width

@@ -154,7 +154,7 @@ class UnitPlan:
     watermark_targets: frozenset[str] = frozenset()
     #: whether it may run in the process of the unit before it
     chain: bool = True
-    #: of a spout: those that it waits for, which have ended before it reads
+    #: of a spout: those that are read before it
     after: tuple[str, ...] = ()
     #: of a spout: another one is read after it
     awaited: bool = False

@@ -43,19 +43,7 @@ from esault.elasticity.judge import Ask
 from esault.elasticity.scaling import EVERY_UNIT, FIRST_EVERY, Scaling
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, NotSnapped, Snapped, StateEvolved
-from esault.messages.control import (
-    AckRoutingSet,
-    Broken,
-    Build,
-    Built,
-    CaughtUp,
-    Exited,
-    Failed,
-    Grace,
-    Kill,
-    NotForked,
-    Stopped,
-)
+from esault.messages.control import AckRoutingSet, Broken, Build, Built, Exited, Failed, Grace, Kill, NotForked, Stopped
 from esault.messages.delivery import Delivery
 from esault.messages.probe import HostUsage
 from esault.messages.settings import Settings
@@ -256,8 +244,6 @@ class Driver:
         elif isinstance(message, (Snapped, NotSnapped, StateEvolved)):
             self.run_checkpoints.handle(message, now)
             self._go_on_changing(now)
-        elif isinstance(message, CaughtUp):
-            self.spout_order.caught_up(message)
         elif isinstance(message, Broken) and self._exactly:
             self.going_back.broken(message, now)
         elif isinstance(message, (Built, Stopped)) and not self.unit_of.get(message.incarnation, "?"):

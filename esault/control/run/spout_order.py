@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from esault.messages.control import BeginReading, CaughtUp
+from esault.messages.control import BeginReading
 
 if TYPE_CHECKING:
     from esault.control.run.driver import Driver
@@ -26,22 +26,14 @@ class SpoutOrder:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._later = [unit for unit in driver.plan.units.values() if unit.after]
-        #: sub-units that were told
-        self._told: set[int] = set()
-        #: sub-units that have caught up
-        self._caught_up: set[int] = set()
         #: what was said to the user
         self._said: set[str] = set()
-
-    def caught_up(self, message: CaughtUp) -> None:
-        """Note that a sub-unit of a spout has caught up."""
-        self._caught_up.add(message.incarnation)
 
     def _is_over(self, name: str) -> bool:
         unit = self._driver.units[name]
         if unit.finishing or (unit.splits is not None and unit.splits.all_ended):
             return True
-        return bool(unit.subs) and all(r.ended or r.incarnation in self._caught_up for r in unit.subs.values())
+        return bool(unit.subs) and all(record.ended or record.caught_up for record in unit.subs.values())
 
     def step(self) -> bool:
         """Tell sub-units whose turn has come to read; whether there were any."""
@@ -55,8 +47,8 @@ class SpoutOrder:
                     )
                 continue
             for record in self._driver.units[plan.name].subs.values():
-                if record.started_at is not None and record.incarnation not in self._told:
-                    self._told.add(record.incarnation)
+                if record.started_at is not None and not record.told_to_read:
+                    record.told_to_read = True
                     self._driver.outbox.append((record.incarnation, BeginReading()))
                     told = True
             self._say(f"{plan.name} is read from now on: {' and '.join(plan.after)} {_are(plan.after)} done")

@@ -15,7 +15,7 @@ from esault.control.units.sub_unit_record import SubUnitRecord
 from esault.control.units.unit_state import Component, Handler, UnitState
 from esault.control.units.unit_throttle import UnitThrottle
 from esault.messages.change import Leaving, Left
-from esault.messages.control import Ended, Finish, Finished, Release, Stop, Stopped
+from esault.messages.control import CaughtUp, Ended, Finish, Finished, Release, Stop, Stopped
 
 __all__ = ["Endings"]
 
@@ -44,6 +44,7 @@ class Endings(Component):
 
     def handlers(self) -> Mapping[type, Handler]:
         return {
+            CaughtUp: self._on_caught_up,
             Ended: self._on_ended,
             Finished: self._on_finished,
             Stopped: self._on_stopped,
@@ -53,6 +54,11 @@ class Endings(Component):
         }
 
     # the unit --------------------------------------------------------------------------------------
+
+    def _on_caught_up(self, message: CaughtUp, now: float) -> None:
+        record = self._state.subs.get(message.incarnation)
+        if record is not None:
+            record.caught_up = True
 
     def _on_ended(self, message: Ended, now: float) -> None:
         record = self._state.subs.get(message.incarnation)

@@ -38,6 +38,9 @@ class SubUnitRecord:
     #: targets that have not read its END to the last
     leaving_from: set[str] = field(default_factory=set)
     started_at: float | None = None
+    #: of a spout: what was there when it was opened is read and processed; and others that were to be read before it are
+    caught_up: bool = False
+    told_to_read: bool = False
     ended: bool = False
     finished: bool = False
     stopped: bool = False

@@ -58,7 +58,7 @@ class Reading:
         self._pulses = {u.name: every for u in plan.units.values() if (every := _pulse_every(u)) is not None}
         self._due = dict.fromkeys(self._pulses, 0.0)
         self.parts: list[Part] = []
-        #: name of a spout -> those that are read to their end before
+        #: name of a spout -> those that are read before
         self._after = {unit.name: unit.after for unit in plan.units.values() if unit.after}
         self._contexts: list[Context] = []
         for name, states in offset["parts"].items():
