@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,11 +47,23 @@ def runs_before(out: str, part: str, seed: int) -> list[dict[str, Any]]:
     return runs
 
 
-def work_before(out: str, runs: int, share: float) -> dict[str, Any]:
-    """Return the parts under `work` of the result in folder `out`, if it is of as many runs of the same size; none else."""
+def work_before(out: str, runs: int, share: float, renewed: Iterable[str]) -> dict[str, Any]:
+    """Return the parts under `work` of the result in folder `out`, if it is of as many runs of the same size; none else.
+
+    Ends the command where it is of others and has parts that are not `renewed`: they would be lost.
+    """
     path = Path(out) / "result.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
-    return dict(result["work"]) if (result.get("runs"), result.get("share")) == (runs, share) else {}
+    if not path.exists():
+        return {}
+    result = json.loads(path.read_text())
+    if (result.get("runs"), result.get("share")) == (runs, share):
+        return dict(result["work"])
+    if left := sorted(set(result["work"]) - set(renewed)):
+        raise SystemExit(
+            f"{path} is of {result.get('runs')} runs at {result.get('share')} of the full size, and this would be of {runs} at "
+            f"{share}: {', '.join(left)} would be lost; use another --out, or the same --runs, --quick and --scale"
+        )
+    return {}
 
 
 def write(out: str, result: dict[str, Any], lines: list[str], panels: dict[str, list[Bar]], unit: str) -> None:

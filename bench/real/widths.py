@@ -150,7 +150,7 @@ def main() -> None:
     runs = arguments.runs or (1 if arguments.quick else 3)
     share = (QUICK if arguments.quick else 1.0) * arguments.scale
     machine = facts()
-    found = work_before(arguments.out, runs, share)
+    found = work_before(arguments.out, runs, share, arguments.only)
     for name in arguments.only:
         with made(WORKLOADS[name], share) as work:
             found[name] = {**_measured(work, runs, arguments.loops), "machine": machine}

@@ -69,10 +69,12 @@ def test_numbers_of_loops_that_make_no_sense_are_refused(text):
 
 
 def test_an_earlier_result_of_other_sizes_is_not_gone_on_with(tmp_path):
-    assert work_before(str(tmp_path), 3, 1.0) == {}
+    assert work_before(str(tmp_path), 3, 1.0, ["chain"]) == {}
     (tmp_path / "result.json").write_text('{"runs": 3, "share": 1.0, "work": {"chain": {"missing": "x"}}}')
-    assert work_before(str(tmp_path), 3, 1.0) == {"chain": {"missing": "x"}}
-    assert work_before(str(tmp_path), 2, 1.0) == {}
+    assert work_before(str(tmp_path), 3, 1.0, ["words"]) == {"chain": {"missing": "x"}}
+    assert work_before(str(tmp_path), 2, 1.0, ["chain", "words"]) == {}
+    with pytest.raises(SystemExit, match=r"of 3 runs at 1\.0 .* chain would be lost; use another --out"):
+        work_before(str(tmp_path), 2, 1.0, ["words"])
 
 
 def test_busy_loops_are_over_behind_the_work():
