@@ -40,9 +40,9 @@ class Server:
             "-p": self.port,
             "-sd": self.folder / "data",
             "-l": self.folder / "log",
-            "--user": USER,
-            "--pass": PASSWORD,
         }
+        if "-c" not in self._options:  # else its users are those of the file
+            told |= {"--user": USER, "--pass": PASSWORD}
         options = [str(part) for option in told.items() for part in option]
         self._process = subprocess.Popen([self._program, "-js", *options, *self._options], stdin=subprocess.DEVNULL)
         for _ in range(600):
@@ -112,7 +112,7 @@ class Server:
 
 @contextlib.contextmanager
 def running(*options: str) -> Iterator[Server]:
-    """A server in a folder of its own, with more options of nats-server. Raises NotToBeHadError."""
+    """A server in a folder of its own, with more options of nats-server; a file of options has `USER`. Raises NotToBeHadError."""
     program = shutil.which("nats-server")
     if program is None:
         raise NotToBeHadError("there is no NATS: apt-get install nats-server")

@@ -103,8 +103,14 @@ class Client:
         self._connection: Any = None
         self._connecting: asyncio.Lock | None = None
         self._away = False
-        #: called when a connection is lost
-        self.lost: set[Callable[[], None]] = set()
+        #: called when a connection is lost, with the reason
+        self.lost: set[Callable[[Exception], None]] = set()
+        #: called with what the server refuses beside its answers, such as a subject that the user may not publish to
+        self.refused: set[Callable[[Exception], None]] = set()
+        #: what was refused of that which requests need, so that they have no answer
+        self._unanswered: Exception | None = None
+        #: bytes of headers and data of a message that the server takes at most; None before it has told
+        self.max_payload: int | None = None
 
     # from any thread -----------------------------------------------------------------------------
 
@@ -149,13 +155,19 @@ class Client:
     async def _connect(self) -> Any:
         nats = library(self.who, self.error)
         met: list[Exception] = []
+        self._unanswered = None
 
         async def wrong(error: Exception) -> None:
             met.append(error)
+            if "permissions" in str(error).lower():
+                if any(each in str(error).lower() for each in ("$js.", "subscription")):
+                    self._unanswered = error
+                for hear in list(self.refused):
+                    hear(error)
 
         async def closed() -> None:
             for wake in list(self.lost):
-                wake()
+                wake(_reason(connection.last_error))
 
         options = {
             "name": f"esault {self.who}",
@@ -183,6 +195,7 @@ class Client:
             if isinstance(error, (nats.errors.NoServersError, asyncio.TimeoutError)):
                 raise (met[-1] if met else ConnectionError("no answer")) from None
             raise
+        self.max_payload = connection.max_payload
         return connection
 
     async def _leave(self) -> None:
@@ -207,7 +220,12 @@ class Client:
         nats = library(self.who, self.error)
         connection = await self.connected()
         data = json.dumps(arguments).encode() if arguments else b""
-        answer = json.loads((await connection.request(f"{self.api}.{what}", data, timeout=ANSWER_WITHIN)).data)
+        try:
+            answer = json.loads((await connection.request(f"{self.api}.{what}", data, timeout=ANSWER_WITHIN)).data)
+        except asyncio.TimeoutError:
+            if self._unanswered is not None:
+                raise self._unanswered from None
+            raise
         if "error" in answer:
             raise nats.js.errors.APIError.from_error(answer["error"])
         return answer
@@ -251,10 +269,12 @@ class Client:
             hint = f"; correct the port of {self._server.shown}, or write nats:// in servers"
         elif "uthoriz" in text or "uthentic" in text or "credentials" in text:
             hint = "; give the right user and password in servers (nats://user:password@host:4222), or the right credentials"
-        elif "ermissions" in text:
+        elif "permissions" in text.lower():
             hint = "; allow it for this user in the server's configuration, or take another user"
         elif "maximum payload" in text:
             hint = "; write smaller values, or raise max_payload in the server's configuration"
+        elif "control line" in text:
+            hint = "; take shorter subjects, or raise max_control_line in the server's configuration"
         elif _code(error) == 404:
             hint = "; make it (nats stream add), or correct its name"
         elif _is_no_jetstream(error):
@@ -285,6 +305,14 @@ def passes(error: Exception) -> bool:
         nats.errors.OutboundBufferLimitError,
     )
     return isinstance(error, lost) or _is_no_jetstream(error) or _code(error) in (500, 503)
+
+
+def _reason(error: Exception | None) -> Exception:
+    """Return why a connection has ended: what the server has said where the same message would end the next one as well."""
+    text = str(error).lower()
+    if error is not None and ("maximum payload" in text or "maximum control line" in text):
+        return type(error)(text)
+    return ConnectionError("the connection is lost")
 
 
 def _is_no_jetstream(error: Exception) -> bool:

@@ -162,7 +162,7 @@ class Consumer:
         inbox = connection.new_inbox()
         subscription = await connection.subscribe(inbox, cb=self._came)
 
-        def lost() -> None:
+        def lost(_: Exception) -> None:
             self._broken = self._broken or ConnectionError("the connection is lost")
             self._wake.set()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -14,15 +14,18 @@ from esault.connectors.nats.consumer import Consumer
 from esault.connectors.waits import Waits
 from esault.errors import SinkError
 
-__all__ = ["ID", "Base", "Message", "Publisher", "takes"]
+__all__ = ["ID", "Base", "Message", "Publisher", "refuse_large", "takes"]
 
 #: subject, data, identity, other headers
 Message = tuple[str, bytes, str, "dict[str, str] | None"]
 #: when a stream was made, and a sequence of it that all messages of a handle come behind
 Base = tuple[str, int]
 
-#: the header by which a stream knows what it has stored
+#: the header by which a stream knows what it has stored, and the one by which no other takes a message
 ID = "Nats-Msg-Id"
+_EXPECTED = "Nats-Expected-Stream"
+#: bytes of the headers beside names and values: the first line and the end, and of each header
+_AROUND, _AROUND_EACH = len(b"NATS/1.0\r\n\r\n"), len(b": \r\n")
 #: messages that wait for their acknowledgement at most, and to be published before no more rows are taken
 _WINDOW, _FULL = 2_000, 5_000
 #: seconds without an answer after which a connection is given up
@@ -48,6 +51,24 @@ def takes(subjects: Sequence[str], subject: str) -> bool:
         if len(wanted) == len(parts) and all(want in ("*", part) for want, part in zip(wanted, parts)):
             return True
     return False
+
+
+def refuse_large(who: str, stream: str, messages: Sequence[Message], most: int) -> None:
+    """Raise SinkError for a message of more bytes than the server takes: it would end each connection. The client counts no headers."""
+    for subject, data, id, others in messages:
+        headers = _headers(stream, id, others)
+        size = (
+            _AROUND + len(data) + sum(len(name) + len(text.encode()) + _AROUND_EACH for name, text in headers.items())
+        )
+        if size > most:
+            raise SinkError(
+                f"{who}: a message of {size:,} bytes, headers among them, for {subject[:80]!r} is too large: the server takes {most:,}; write "
+                "smaller values, or raise max_payload in the server's configuration"
+            )
+
+
+def _headers(stream: str, id: str, others: Mapping[str, str] | None) -> dict[str, str]:
+    return {ID: id, _EXPECTED: stream, **(others or {})}
 
 
 class Publisher:
@@ -157,6 +178,7 @@ class Publisher:
         inbox = connection.new_inbox()
         subscription = await connection.subscribe(f"{inbox}.*", cb=sent.answered)
         self._client.lost.add(sent.lost)
+        self._client.refused.add(sent.refuse)
         try:
             self._client.back()
             left = list(messages)
@@ -166,7 +188,7 @@ class Publisher:
                     await sent.until(_WINDOW)
                     if sent.refused:
                         break
-                    headers = {ID: id, "Nats-Expected-Stream": self._stream, **(others or {})}
+                    headers = _headers(self._stream, id, others)
                     sent.open[number] = subject
                     await connection.publish(subject, data, f"{inbox}.{number}", headers)
                     done = number + 1
@@ -180,6 +202,7 @@ class Publisher:
                 sent.refused = {}
         finally:
             self._client.lost.discard(sent.lost)
+            self._client.refused.discard(sent.refuse)
             if not connection.is_closed:
                 await subscription.unsubscribe()
 
@@ -214,9 +237,14 @@ class _Sent:
         self._error: Exception | None = None
         self._change = asyncio.Event()
 
-    def lost(self) -> None:
-        self._error = self._error or ConnectionError("the connection is lost")
+    def lost(self, error: Exception) -> None:
+        self._error = self._error or error
         self._change.set()
+
+    def refuse(self, error: Exception) -> None:
+        """Hear what the server refuses: a message that the user may not publish has no other answer."""
+        if "publish" in str(error).lower():
+            self.lost(error)
 
     async def until(self, fewer: int) -> None:
         """Wait until so few are open."""

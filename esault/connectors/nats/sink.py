@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from esault.connectors.nats.client import Client, server
-from esault.connectors.nats.publisher import ID, Message, Publisher, takes
+from esault.connectors.nats.publisher import ID, Message, Publisher, refuse_large, takes
 from esault.connectors.packed_messages import MessagePacker, unpacked
 from esault.errors import SinkError, TopologyError
 from esault.sinks.serializers import serializer
@@ -20,6 +20,8 @@ __all__ = ["NatsSink"]
 
 #: a header's name: a token, as HTTP has it
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+#: bytes of a subject: with what else stands in its line that has 4096 for the server, unless it is set to more
+_LONGEST = 4_000
 
 
 class NatsSink(Sink):
@@ -142,7 +144,8 @@ class NatsSink(Sink):
         subject = self._subject if isinstance(self._subject, str) else self._subject(key, value)
         if not _is_subject(subject):
             raise SinkError(
-                f"{self._who}: {subject!r}, made of key {key!r}, is no subject: return one without blanks, * and >"
+                f"{self._who}: {str(subject)[:80]!r}, made of key {str(key)[:80]!r}, is no subject: return one of {_LONGEST:,} bytes at most without "
+                "blanks, * and >"
             )
         try:
             data = self._value(value) or b""
@@ -150,7 +153,11 @@ class NatsSink(Sink):
             raise SinkError(f"{self._who}: {error}") from None
         others: dict[str, str] = {}
         if self._key_header is not None and key is not None:
-            others[self._key_header] = str(key)
+            others[self._key_header] = text = str(key)
+            if not _is_text(text):
+                raise SinkError(
+                    f"{self._who}: key {key!r} is no text in UTF-8 for key_header={self._key_header!r}; take another key"
+                )
         if self._headers is not None:
             others.update(self._more(key, value))
         return subject, data, self._name + str(row.id), others or None
@@ -175,7 +182,10 @@ class NatsSink(Sink):
         publisher = self._published()
 
         async def made() -> Any:
-            token, handle = self._packer.handle([await publisher.base(), *messages])
+            base = await publisher.base()
+            if self._client.max_payload is not None:
+                refuse_large(self._who, self.stream, messages, self._client.max_payload)
+            token, handle = self._packer.handle([base, *messages])
             self._mine.add(token)
             return await asyncio.wrap_future(handle) if isinstance(handle, Future) else handle
 
@@ -214,8 +224,14 @@ def _is_header(item: tuple[Any, Any]) -> bool:
     name, text = item
     if not isinstance(name, str) or not isinstance(text, str) or _NAME.fullmatch(name) is None:
         return False
+    return _is_text(text)
+
+
+def _is_text(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_subject(given: Any) -> bool:
-    return isinstance(given, str) and bool(given) and not set(given) & set("*> \t\r\n") and "" not in given.split(".")
+    if not isinstance(given, str) or not given or set(given) & set("*> \t\r\n") or "" in given.split("."):
+        return False
+    return _is_text(given) and (len(given) <= _LONGEST // 4 or len(given.encode()) <= _LONGEST)

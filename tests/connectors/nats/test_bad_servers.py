@@ -95,3 +95,39 @@ def test_a_server_whose_disk_is_full_is_waited_for_and_has_each_once(tmp_path, c
         assert sorted(map(int, kept)) == list(range(400))
     finally:
         running.__exit__(None, None, None)
+
+
+USERS = """
+authorization { users = [
+  {user: alice, password: wonder}
+  {user: bob, password: wonder, permissions: {publish: ["$JS.API.>", "_INBOX.>"]}}
+  {user: eve, password: wonder, permissions: {subscribe: ["nothing"]}}
+  {user: jim, password: wonder, permissions: {publish: ["nothing"]}}
+] }
+"""
+
+
+@pytest.fixture
+def with_users(tmp_path):
+    (tmp_path / "nats.conf").write_text(USERS)
+    try:
+        with nats_server.running("-c", str(tmp_path / "nats.conf")) as found:
+            yield found
+    except nats_server.NotToBeHadError as error:
+        pytest.skip(str(error))
+
+
+def test_what_the_user_may_not_do_is_said_and_not_waited_for(with_users):
+    stream = with_users.stream()
+    for user, what in (("eve", "subscription"), ("jim", r"publish to \"\$js.api")):
+        for connector in CONNECTORS:
+            with pytest.raises(EsaultError, match=f"permissions violation for {what}.*; allow it for this user"):
+                connector(stream, with_users.url.replace("alice", user)).check()
+    sink = NatsSink(stream, f"{stream}.x", with_users.url.replace("alice", "bob"))
+    sink.check()
+    sink.open(Context("out", run="run", lineage="folder", logger=logging.getLogger("esault.nats.test")))
+    sink.write([Row("k", 1, 0.0, "r")])
+    done = sink.commit(1, sink.prepare(1).result(20))
+    with pytest.raises(EsaultError, match="permissions violation for publish to .*; allow it for this user"):
+        done.result(20)
+    sink.close()

@@ -170,6 +170,45 @@ def test_a_stream_that_is_full_is_waited_for(server, opened, caplog):
     assert values(server, stream) == [5, 6, 7]
 
 
+@pytest.mark.parametrize("key", ["k", "k" * 500])
+def test_a_message_that_is_too_large_with_its_headers_is_refused_before_the_checkpoint(server, opened, key):
+    sink = opened(server.stream(), value_serializer="bytes").sink
+    most = 1_048_576  # of data and headers, unless the server is set to more
+    sink.write([Row(key, b"x" * (most - len(key) - 20), 0.0, "r1")])
+    with pytest.raises(
+        SinkError, match=r"a message of 1,048,\d+ bytes, headers among them, .*takes 1,048,576.*max_payload"
+    ):
+        sink.prepare(1).result(20)
+    sink.write([Row(key, b"x" * (most - len(key) - 150), 0.0, "r2")])
+    sink.commit(2, sink.prepare(2).result(20)).result(20)
+    assert len(server.messages(sink.stream)) == 1
+
+
+def test_a_message_that_ends_each_connection_is_not_sent_for_ever(server, opened, monkeypatch):
+    monkeypatch.setattr(
+        "esault.connectors.nats.sink.refuse_large", lambda *_: None
+    )  # as in a checkpoint of an older version
+    sink = opened(server.stream(), value_serializer="bytes").sink
+    sink.write([Row("k", b"x" * 1_048_560, 0.0, "r1")])
+    done = sink.commit(1, sink.prepare(1).result(20))
+    with pytest.raises(SinkError, match="maximum payload.*; write smaller values, or raise max_payload"):
+        done.result(20)
+
+
+def test_a_subject_and_a_key_that_could_never_be_sent_are_refused_at_once(server, opened):
+    stream = server.stream()
+    by_key = NatsSink(stream, lambda key, value: f"{stream}.{key}", server.url)
+    for key in ("k" * 4000, "ä" * 2000, "k\ud800"):
+        with pytest.raises(SinkError, match=r"is no subject: return one of 4,000 bytes at most without blanks"):
+            by_key.write([Row(key, 1, 0.0, "r")])
+    long = opened(stream).sink
+    long._subject = f"{stream}.{'k' * 3980}"
+    long.write([Row("k", 1, 0.0, "r")])
+    long.commit(1, long.prepare(1).result(20)).result(20)
+    with pytest.raises(SinkError, match=r"is no text in UTF-8 for key_header='Key'"):
+        long.write([Row("k\ud800", 1, 0.0, "r")])
+
+
 def test_what_no_waiting_helps_ends_the_run_with_the_remedy(server):
     stream, other = server.stream(max_msg_size=100), server.stream()
     with pytest.raises(TopologyFailed, match="(?s)message size exceeds maximum.*raise max_msg_size"):
@@ -180,7 +219,7 @@ def test_what_no_waiting_helps_ends_the_run_with_the_remedy(server):
         written(server, stream, [("a", 1)], subject=lambda key, value: "nowhere.x")
     with pytest.raises(TopologyFailed, match="(?s)'a b', made of key 'a', is no subject"):
         written(server, stream, [("a", 1)], subject=lambda key, value: "a b")
-    with pytest.raises(TopologyFailed, match="(?s)maximum payload.*max_payload"):
+    with pytest.raises(TopologyFailed, match="(?s)too large: the server takes.*max_payload"):
         written(server, other, [("a", "x" * 2_000_000)])
 
 
