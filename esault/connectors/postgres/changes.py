@@ -14,8 +14,14 @@ from typing import Any, ClassVar, TypeVar
 from esault.answer_watch import SILENT_AFTER
 from esault.connectors.postgres import pgoutput
 from esault.connectors.postgres.client import Client, library, passes, qualified, quoted, table_name
+from esault.connectors.postgres.odd_dates import reader
 from esault.connectors.postgres.pgoutput import UNCHANGED, Begin, Change, Commit, Decoder, Truncate
-from esault.connectors.postgres.publication import check_publication, make_publication
+from esault.connectors.postgres.publication import (
+    check_identity,
+    check_keys,
+    check_publication,
+    make_publication,
+)
 from esault.connectors.postgres.replication import Replication, lsn_of, lsn_text
 from esault.connectors.postgres.table_snapshot import TableSnapshot
 from esault.errors import CheckpointError, SourceError, TopologyError
@@ -128,10 +134,13 @@ class PostgresChanges(Spout[Any, Any]):
             )
         if not may:
             raise SourceError(f"{self._who}: the user may not read changes: ALTER ROLE ... REPLICATION")
-        for table in self.tables:
-            self._keys_of(cursor, table)
+        keys = {table: self._keys_of(cursor, table) for table in self.tables}
+        for table, names in keys.items():
+            check_identity(cursor, self._who, table, names)
         if not self._own_publication:
             check_publication(cursor, self._who, self.publication, self.tables, own=False)
+            for table, names in keys.items():
+                check_keys(cursor, self._who, self.publication, table, names)
 
     def _keys_of(self, cursor: Any, table: str) -> list[str]:
         """Return the columns of a table's primary key. Raises SourceError where there is none."""
@@ -212,8 +221,7 @@ class PostgresChanges(Spout[Any, Any]):
 
     def _begin(self) -> None:
         psycopg = library(self._who, SourceError)
-        loads = psycopg.adapt.Transformer()
-        self._decoder = Decoder(lambda kind, text: loads.get_loader(kind, psycopg.pq.Format.TEXT).load(text))
+        self._decoder = Decoder(reader(psycopg))
         if self._sought is None:
             self._lsn, self._rows = self._from_the_beginning(), 0
         else:
@@ -239,7 +247,7 @@ class PostgresChanges(Spout[Any, Any]):
         if there is not None:  # a run before this one had it: this one begins anew
             self._client.run(self._drop_slot)
         self._reader = self._of_snapshot(
-            lambda: TableSnapshot(self._who, self.dsn, self.slot, self.tables, self._keys_of)
+            lambda: TableSnapshot(self._who, self.dsn, self.slot, self.publication, self.tables, self._keys_of)
         )
         return self._reader.lsn
 
@@ -438,11 +446,15 @@ class PostgresChanges(Spout[Any, Any]):
     def _key(self, relation: pgoutput.Relation, row: tuple[Any, ...]) -> Any:
         names = self._key_columns.get(relation.id)
         if names is None:
-            names = self._key_columns[relation.id] = self._client.run(
-                lambda cursor: self._keys_of(cursor, f"{relation.schema}.{relation.name}")
-            )
+            names = self._key_columns[relation.id] = self._client.run(lambda cursor: self._sent_key(cursor, relation))
         places = [relation.columns.index(name) for name in names]
         return row[places[0]] if len(places) == 1 else tuple(row[place] for place in places)
+
+    def _sent_key(self, cursor: Any, relation: pgoutput.Relation) -> list[str]:
+        table = f"{relation.schema}.{relation.name}"
+        names = self._keys_of(cursor, table)
+        check_identity(cursor, self._who, table, names)
+        return names
 
     def _value(self, kind: str, table: str, row: dict[str, Any] | None, old: Any, at: float) -> Any:
         if not self._metadata:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from esault.answer_watch import AnswerWatch
+from esault.connectors.postgres.odd_dates import register
 from esault.errors import EsaultError
 from esault.topology.error_policy import Backoff
 
@@ -81,6 +82,7 @@ def forms(pgconn: Any) -> list[str]:
 def connected(psycopg: Any, dsn: str) -> Any:
     """Return a new connection. Raises psycopg.Error."""
     connection = psycopg.connect(dsn, **connection_options(psycopg, dsn))
+    register(psycopg, connection.adapters)
     for statement in forms(connection.pgconn):
         connection.execute(statement)
         connection.commit()

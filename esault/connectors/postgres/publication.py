@@ -8,7 +8,7 @@ from typing import Any
 from esault.connectors.postgres.client import qualified, quoted
 from esault.errors import SourceError
 
-__all__ = ["check_publication", "make_publication"]
+__all__ = ["check_identity", "check_keys", "check_publication", "make_publication", "sent"]
 
 #: tables that a publication sends none of; of a partitioned one it may name the parts
 _LEFT_OUT = """
@@ -89,6 +89,63 @@ def check_publication(
         else:
             hint = added
         raise SourceError(f"{said}: {hint}")
+
+
+#: columns of a table whose changes are sent, and the condition for its rows; since version 15 a publication may name both
+_SENT = """
+select attnames::text[], rowfilter from pg_publication_tables
+where pubname = %s and format('%%I.%%I', schemaname, tablename)::regclass = to_regclass(%s)
+"""
+_STORED = """
+select array_agg(attname::text order by attnum) from pg_attribute
+where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped and attgenerated = ''
+"""
+#: columns of old rows that are sent where an index says which
+_IDENTITY = """
+select relreplident, array(
+    select attname::text from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey)
+    where indrelid = t.oid and indisreplident
+) from pg_class as t where t.oid = to_regclass(%s)
+"""
+
+
+def sent(cursor: Any, publication: str, table: str) -> tuple[list[str] | None, str | None]:
+    """Return the columns of a table whose changes a publication sends (None: all), and the condition that its rows fulfil."""
+    version = cursor.connection.info.server_version
+    named, condition = None, None
+    if version >= 150_000:
+        cursor.execute(_SENT, [publication, qualified(table)])
+        named, condition = cursor.fetchone() or (None, None)  # of a table with parts these are in it, each for itself
+    if version < 120_000 or (
+        version >= 180_000 and named is not None
+    ):  # none is generated, or those are named that are sent
+        return named, condition
+    cursor.execute(_STORED, [qualified(table)])
+    (stored,) = cursor.fetchone()
+    return (stored if named is None else [name for name in named if name in stored]), condition
+
+
+def check_keys(cursor: Any, who: str, publication: str, table: str, keys: Sequence[str]) -> None:
+    """Raise SourceError where a publication leaves out a column of the primary key."""
+    columns, _ = sent(cursor, publication, table)
+    if columns is not None and not set(keys) <= set(columns):
+        missing = next(name for name in keys if name not in columns)
+        raise SourceError(
+            f"{who}: publication {publication!r} leaves out column {missing!r} of {table}, which is of the primary key: name it there, too "
+            f"(ALTER PUBLICATION {quoted(publication)} SET TABLE {qualified(table)} (...))"
+        )
+
+
+def check_identity(cursor: Any, who: str, table: str, keys: Sequence[str]) -> None:
+    """Raise SourceError where the server does not say the primary key of a row that is removed."""
+    cursor.execute(_IDENTITY, [qualified(table)])
+    kind, columns = cursor.fetchone()
+    if kind == "n" or (kind == "i" and not set(keys) <= set(columns)):
+        said = f"has its rows named by {', '.join(columns)}" if columns else "has REPLICA IDENTITY NOTHING"
+        raise SourceError(
+            f"{who}: table {table} {said}, so that the server does not say whose row was removed: ALTER TABLE {qualified(table)} REPLICA "
+            "IDENTITY DEFAULT (or FULL)"
+        )
 
 
 def _left_out(cursor: Any, publication: str, tables: Sequence[str]) -> list[str]:

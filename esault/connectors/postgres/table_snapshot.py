@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.connectors.postgres.client import connected, connection_options, library, qualified, table_name
+from esault.connectors.postgres.client import connected, connection_options, library, qualified, quoted, table_name
+from esault.connectors.postgres.publication import sent
 from esault.connectors.postgres.replication import lsn_of
 from esault.errors import SourceError
 
@@ -18,13 +19,20 @@ FETCH = 2000
 
 
 class TableSnapshot:
-    """All rows as they were when a slot was made. Until it is whole the slot is a temporary one, which goes with its connection.
+    """All rows as they were when a slot was made, as the publication sends them. Until it is whole the slot is a temporary one, which
+    goes with its connection.
 
     Raises psycopg.Error where the server goes away: a snapshot cannot be gone on with.
     """
 
     def __init__(
-        self, who: str, dsn: str, slot: str, tables: Sequence[str], keys_of: Callable[[Any, str], list[str]]
+        self,
+        who: str,
+        dsn: str,
+        slot: str,
+        publication: str,
+        tables: Sequence[str],
+        keys_of: Callable[[Any, str], list[str]],
     ) -> None:
         self._psycopg = psycopg = library(who, SourceError)
         self._slot, self._temporary = slot, f"{slot}_snapshot"
@@ -45,7 +53,7 @@ class TableSnapshot:
         self._reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         cursor = self._reader.cursor()
         cursor.execute(f"set transaction snapshot '{name}'")
-        self._tables = deque((table, keys_of(cursor, table)) for table in tables)
+        self._tables = deque((table, keys_of(cursor, table), sent(cursor, publication, table)) for table in tables)
         self._cursor: Any = None
 
     def _check_there(self) -> None:
@@ -57,11 +65,13 @@ class TableSnapshot:
     def read(self, limit: int) -> list[tuple[str, Any, dict[str, Any]]]:
         """Return (table, key, row) of the next rows; [] where there are no more."""
         while self._tables:
-            table, keys = self._tables[0]
+            table, keys, (columns, condition) = self._tables[0]
             if self._cursor is None:
                 self._cursor = self._reader.cursor(name="esault_snapshot")
                 self._cursor.itersize = FETCH
-                self._cursor.execute(f"select * from {qualified(table)}")
+                listed = "*" if columns is None else ", ".join(map(quoted, columns))
+                where = "" if condition is None else f" where {condition}"
+                self._cursor.execute(f"select {listed} from {qualified(table)}{where}")
                 self._columns = [column.name for column in self._cursor.description]
             rows = self._cursor.fetchmany(limit)
             if rows:

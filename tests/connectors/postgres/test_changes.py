@@ -17,6 +17,7 @@ from waiting import until
 from esault import CheckpointError, SourceError, TopologyError
 from esault.connectors.postgres import changes
 from esault.flow.operators.user_error import is_transient
+from esault.lookups import PostgresLookup
 from esault.sources import PostgresChanges
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream
@@ -278,6 +279,22 @@ def test_a_large_value_that_did_not_change_is_never_taken_for_none(server, table
     with pytest.raises(SourceError, match="REPLICA IDENTITY FULL"):
         rows_of(source, 1)
     source.close()
+
+
+def test_a_time_that_python_has_no_object_for_comes_as_its_text(server, table):
+    odd = ["infinity", "-infinity", "0044-03-15 12:00:00+00 BC"]
+    server.ask(f"alter table {table} add column days date[]")
+    server.ask(f"insert into {table} values (1, 'a', 1, %s, %s)", odd[0], "{2026-01-01,infinity}")
+    source = opened(server, table)
+    found = rows_of(source, 1)
+    server.ask(f"insert into {table} values (2, 'a', 1, %s), (3, 'a', 1, %s)", *odd[1:])
+    found += rows_of(source, 2)
+    source.close()
+    assert [row["at"] for _, row in found] == odd
+    assert found[0][1]["days"] == [datetime.date(2026, 1, 1), "infinity"]
+    lookup = PostgresLookup(server.dsn, table, key="id", columns="at")
+    assert lookup._fetch([1, 2]) == {1: odd[0], 2: odd[1]}
+    lookup._disconnect()
 
 
 @pytest.fixture(params=["LATIN1", "UTF8"])

@@ -8,6 +8,8 @@ import pytest
 from postgres_changes import drop_slots, opened, rows_of
 
 from esault import SourceError
+from esault.sources import PostgresChanges
+from esault.topology.context import Context
 
 
 @pytest.fixture
@@ -113,3 +115,45 @@ def test_one_of_all_tables_or_of_parts_of_a_table_sends_them(server, table):
     server.ask(f"create publication p_{table} for all tables")
     opened(server, parts, publication=f"p_{table}").close()
     opened(server, table, publication=f"p_{table}").close()
+
+
+def test_the_snapshot_has_the_columns_and_rows_whose_changes_come(server, table):
+    made = f"{table}_made"
+    server.ask(f"create table {made} (id int primary key, n int, twice int generated always as (2 * n) stored)")
+    server.ask(f"insert into {made} (id, n) values (1, 1)")
+    source = opened(server, made)
+    found = rows_of(source, 1)
+    server.ask(f"insert into {made} (id, n) values (2, 2)")
+    assert found + rows_of(source, 1) == [(1, {"id": 1, "n": 1}), (2, {"id": 2, "n": 2})]
+    source.close()
+    if server.ask("select current_setting('server_version_num')::int")[0][0] < 150_000:
+        return
+    server.ask(f"insert into {made} (id, n) values (-1, 1)")
+    server.ask(f"create publication p_{table} for table {made} (id) where (id > 0)")
+    chosen = PostgresChanges(server.dsn, made, slot=f"s_{made}_2", publication=f"p_{table}")
+    chosen.check()
+    chosen.open(Context("changes"))
+    found = rows_of(chosen, 2)
+    server.ask(f"insert into {made} (id, n) values (-3, 3), (3, 3)")
+    assert found + rows_of(chosen, 1) == [(1, {"id": 1}), (2, {"id": 2}), (3, {"id": 3})]
+    chosen.close()
+    server.ask(f"alter publication p_{table} set table {made} (n)")
+    with pytest.raises(SourceError, match=f"leaves out column 'id' of {made}, which is of the primary key"):
+        opened(server, made, publication=f"p_{table}")
+
+
+@pytest.mark.parametrize("identity", ["using index", "nothing"])
+def test_a_table_whose_removed_rows_have_no_key_is_refused(server, table, identity):
+    server.ask(f"alter table {table} alter column city set not null")
+    server.ask(f"create unique index {table}_city on {table} (city)")
+    source = opened(server, table, snapshot="never")
+    source.read(1)
+    server.ask(f"alter table {table} replica identity {identity} {f'{table}_city' if identity != 'nothing' else ''}")
+    with pytest.raises(
+        SourceError, match=r"does not say whose row was removed: ALTER TABLE .* REPLICA IDENTITY DEFAULT"
+    ):
+        opened(server, table)
+    server.ask(f"insert into {table} values (1, 'a')")
+    with pytest.raises(SourceError, match="does not say whose row was removed"):
+        rows_of(source, 1)
+    source.close()
