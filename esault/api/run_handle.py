@@ -74,9 +74,10 @@ class RunHandle:
         """A line that a process printed."""
         self.lines.append((mark, text))
 
-    def log(self, record: logging.LogRecord) -> None:
+    def log(self, record: logging.LogRecord) -> bool:
         """A record that user code has logged."""
         self.lines.append(short_line(record))
+        return True
 
     def notice(self, text: str) -> None:
         """Something the user should know."""

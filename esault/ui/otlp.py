@@ -80,10 +80,9 @@ class OtlpView:
         """Something the user should know."""
         self._view.notice(text)
 
-    def log(self, record: logging.LogRecord) -> None:
+    def log(self, record: logging.LogRecord) -> bool:
         """A record that user code has logged."""
-        if isinstance(self._view, LogView):
-            self._view.log(record)
+        return isinstance(self._view, LogView) and self._view.log(record)
 
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is."""

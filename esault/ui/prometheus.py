@@ -7,6 +7,7 @@ runs again and sends them work, such as Kubernetes.
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from esault.control.report.summary import SCALED_TO_ZERO, Snapshot
 from esault.counters import counted
 from esault.errors import UsageError
-from esault.runtime.session.request import View
+from esault.runtime.session.request import LogView, View
 from esault.ui.late_server import LateServer
 from esault.ui.listen_address import is_loopback, listen_address
 from esault.ui.metric_families import families
@@ -54,6 +55,10 @@ class PrometheusView:
     def notice(self, text: str) -> None:
         """Something the user should know."""
         self._view.notice(text)
+
+    def log(self, record: logging.LogRecord) -> bool:
+        """A record that user code has logged."""
+        return isinstance(self._view, LogView) and self._view.log(record)
 
     def update(self, snapshot: Snapshot) -> None:
         """The run as it is."""

@@ -130,6 +130,14 @@ def test_the_scripts_own_handlers_get_it_once_with_unit_and_sub_unit(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("shown", ["", "ui=0", "metrics=0"])
+def test_a_script_that_configures_nothing_has_warnings_on_standard_error_whatever_shows_the_run(folder, shown):
+    begin = SHOP.partition("    logging.basicConfig")[0]
+    (folder / "shop.py").write_text(f"{begin}    run(topology, {shown})\n")
+    done = started(folder, "shop.py")
+    assert done.stderr.count("WARNING shop: by the context") == 2
+
+
 def test_lines_of_other_hosts_carry_unit_sub_unit_and_host(folder, nodes):
     nodes.start("a")
     nodes.start("b")

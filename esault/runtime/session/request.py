@@ -49,8 +49,11 @@ class TimelineView(View, Protocol):
 class LogView(View, Protocol):
     """The interface of a view that shows what is logged too, beside the handlers of `logging`."""
 
-    def log(self, record: logging.LogRecord) -> None:
-        """A record that user code has logged, with `unit`, `sub_unit` and `run` as attributes; called in another thread."""
+    def log(self, record: logging.LogRecord) -> bool:
+        """A record that user code has logged, with `unit`, `sub_unit` and `run` as attributes; called in another thread.
+
+        Returns whether the view stands for a terminal; else standard error has the record where the program has no handlers.
+        """
         ...
 
 

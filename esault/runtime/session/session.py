@@ -271,9 +271,8 @@ class Session:
         return report
 
     def _logged(self, record: logging.LogRecord) -> None:
-        if isinstance(self._view, LogView):
-            self._view.log(record)
-        deliver(record, fallback=not isinstance(self._view, LogView))
+        told = isinstance(self._view, LogView) and self._view.log(record)
+        deliver(record, fallback=not told)
 
     def _mark_ended(self, state: RunState, report: Report) -> None:
         try:

@@ -11,7 +11,7 @@ from esault.control.report.summary import Snapshot
 from esault.control.report.timeline import Page
 from esault.errors import UsageError
 from esault.runtime.process.log_output import short_line
-from esault.runtime.session.request import LogView, View
+from esault.runtime.session.request import LogView, TimelineView, View
 from esault.ui.late_server import LateServer
 from esault.ui.web.address import Address
 from esault.ui.web.application import WebApplication
@@ -44,11 +44,10 @@ class WebView:
         self._history.line(mark, text)
         self._view.line(mark, text)
 
-    def log(self, record: logging.LogRecord) -> None:
+    def log(self, record: logging.LogRecord) -> bool:
         """A record that user code has logged."""
         self._history.line(*short_line(record))
-        if isinstance(self._view, LogView):
-            self._view.log(record)
+        return isinstance(self._view, LogView) and self._view.log(record)
 
     def notice(self, text: str) -> None:
         """Something the user should know."""
@@ -67,6 +66,8 @@ class WebView:
     def page(self, page: Page) -> None:
         """A window of the timeline."""
         self._history.page(page)
+        if isinstance(self._view, TimelineView):
+            self._view.page(page)
 
     def close(self) -> None:
         """The run has ended."""

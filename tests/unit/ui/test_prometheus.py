@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import socket
@@ -113,6 +114,16 @@ def test_promtool_finds_nothing_to_mend(heard):
         text = read(heard.notices[0].removeprefix("metrics: "))
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_record_goes_on_to_a_view_that_shows_records(heard):
+    record = logging.LogRecord("mine", logging.WARNING, "here", 1, "it is late", (), None)
+    heard.log = lambda record: heard.lines.append(record.getMessage()) or True
+    with served("0", heard) as view:
+        assert view.log(record)
+    assert heard.lines == ["it is late"]
+    with served("0", Heard()) as view:
+        assert not view.log(record)
 
 
 def test_nobody_beyond_this_machine_can_ask(heard):

@@ -30,6 +30,12 @@ class Other:
         return lambda *told: self.heard.append((name, *told))
 
 
+class Plain:
+    """A view of lines alone."""
+
+    line = notice = update = lambda self, *told: None
+
+
 class Server:
     """Listens at once where it is asked to."""
 
@@ -81,12 +87,24 @@ def test_all_is_handed_on_and_stands_on_the_page(made):
 
 
 def test_a_record_stands_on_the_page_where_the_other_view_shows_none(made):
-    class Plain:
-        line = notice = update = lambda self, *told: None
-
     view = made(Plain())
-    view.log(logging.LogRecord("mine", logging.INFO, "here", 1, "it goes", (), None))
+    assert not view.log(logging.LogRecord("mine", logging.INFO, "here", 1, "it goes", (), None))
     assert len(lines(view)) == 1
+
+
+def test_windows_go_on_to_a_view_that_takes_them(made):
+    class Timed(Plain):
+        def __init__(self):
+            self.pages = []
+
+        def page(self, page):
+            self.pages.append(page)
+
+    other = Timed()
+    page = Page(7.0, ())
+    made(other).page(page)
+    made(Plain()).page(page)
+    assert other.pages == [page]
 
 
 @pytest.mark.parametrize(("token", "shown"), [("", "/"), ("secret", "/#token=secret")])
