@@ -16,6 +16,8 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from esault.ui.listen_address import family_of
+
 if TYPE_CHECKING:
     import ssl
 
@@ -75,6 +77,7 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         self, host: str, port: int, application: Application, tls: ssl.SSLContext | None = None, guarded: bool = True
     ) -> None:
         """Listen. Port 0: any that is free. `guarded`: only requests that name this machine are answered. Raises OSError."""
+        self.address_family = family_of(host)
         super().__init__((host, port), _Handler)
         self._tls = tls
         self.set_app(_only_by_local_name(application) if guarded else application)
@@ -99,7 +102,7 @@ class HttpServer(ThreadingMixIn, WSGIServer):
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = self.socket.getsockname()
+        self.server_name, self.server_port = self.socket.getsockname()[:2]  # of IPv6 it is longer
         self.setup_environ()
 
     def get_request(self) -> tuple[socket.socket, Any]:

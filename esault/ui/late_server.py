@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from esault.errors import UsageError
+from esault.ui.listen_address import family_of, written
 
 if TYPE_CHECKING:
     import ssl
@@ -35,11 +36,11 @@ class LateServer:
         #: the port was taken by another program
         self._gone = False
         try:
-            with socket.create_server((host, port)):
+            with socket.create_server((host, port), family=family_of(host)):
                 pass
         except OSError as error:
             raise UsageError(
-                f"{option} {port}: {host}:{port} cannot be listened on ({error.strerror or error}); choose another port, or 0 "
+                f"{option} {port}: {written(host)}:{port} cannot be listened on ({error.strerror or error}); choose another port, or 0 "
                 "for any that is free"
             ) from None
 
@@ -54,7 +55,7 @@ class LateServer:
         except OSError as error:
             self._gone = True
             why = error.strerror or error
-            notice(f"{self._option} shows nothing: {self._host}:{self._port} was taken meanwhile ({why})")
+            notice(f"{self._option} shows nothing: {written(self._host)}:{self._port} was taken meanwhile ({why})")
             return False
         self._server.start()
         return True
@@ -63,7 +64,7 @@ class LateServer:
     def url(self) -> str:
         """The address for a browser."""
         port = self._server.server_port if self._server is not None else self._port
-        return f"http{'s' if self._tls is not None else ''}://{self._host}:{port}"
+        return f"http{'s' if self._tls is not None else ''}://{written(self._host)}:{port}"
 
     def close(self) -> None:
         """Answer no more."""

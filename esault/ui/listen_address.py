@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 
 from esault.errors import UsageError
 
-__all__ = ["LOOPBACK", "is_loopback", "listen_address"]
+__all__ = ["LOOPBACK", "family_of", "is_loopback", "listen_address", "written"]
 
 LOOPBACK = "127.0.0.1"
 
@@ -26,6 +27,16 @@ def listen_address(option: str, text: str) -> tuple[str, int]:
             "127.0.0.1:8080"
         ) from None
     return host, number
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    """Return the family of an address that `listen_address` gave."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def written(host: str) -> str:
+    """Return an address as it stands before a port: one of IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import urllib.request
 
 import pytest
 
@@ -31,6 +32,29 @@ def test_it_begins_once_and_says_its_port():
     with socket.create_connection(("127.0.0.1", port), 5):
         pass
     server.close()
+
+
+def test_it_listens_at_an_address_of_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+    def answer(environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"answered"]
+
+    server = LateServer("--ui", "::1", 0, answer)
+    assert server.url == "http://[::1]:0"
+    assert server.start(nothing)
+    try:
+        with urllib.request.urlopen(server.url, timeout=20) as answered:
+            assert answered.read() == b"answered"
+        port = int(server.url.rpartition(":")[2])
+        with pytest.raises(UsageError, match=rf"\[::1\]:{port} cannot be listened on"):
+            LateServer("--ui", "::1", port, nothing)
+    finally:
+        server.close()
 
 
 def test_a_port_that_was_taken_meanwhile_is_told_once_and_ends_nothing():
