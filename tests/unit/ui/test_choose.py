@@ -26,12 +26,21 @@ from esault.ui.shielded import ShieldedView
     ],
 )
 def test_by_the_terminal_and_the_log(plain, terminal, formatter, kind, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     log = logging.NullHandler() if formatter else None
     if log is not None:
         log.setFormatter(formatter)
     with choose(plain, log) as view:
         assert isinstance(view, ShieldedView)
+        assert type(view._view) is kind
+
+
+@pytest.mark.parametrize(("term", "kind"), [("dumb", PlainView), ("xterm", LiveView)])
+def test_a_terminal_without_a_cursor_has_lines(term, kind, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", term)
+    with choose(plain=False) as view:
         assert type(view._view) is kind
 
 
