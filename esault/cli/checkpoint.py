@@ -154,10 +154,9 @@ def create(run: str | None, name: str) -> None:
 
     RUN is the topology's name, or the beginning of the run's id. Where none of that name runs, the newest checkpoint of the state directory is kept.
     """
-    from esault.runtime.session.control_client import ask, choose, running
+    from esault.runtime.session.control_client import ask, choose, is_address, running
 
-    alive = running()
-    if run is None or any(each.name == run or each.run.startswith(run) for each in alive):
+    if run is None or is_address(run) or any(each.is_called(run) for each in running()):
         chosen = choose(run)
         answer = list(ask(chosen.control_socket, {"do": "savepoint", "name": name}, patience=None))[-1]
         took = f", taken in {answer['seconds']:.2f} s" if "seconds" in answer else ""
