@@ -198,7 +198,7 @@ def _is_output(error: OSError) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = trace.tb_frame.f_globals.get("__name__", "") if trace is not None else ""
-    return where.startswith(("esault.cli.", "click."))
+    return where.startswith(("esault.cli.", "click.", "rich."))
 
 
 def _print_cause(error: BaseException) -> None:

@@ -120,7 +120,7 @@ def command(
 
     place = place_of(topology)
     plan = place.build(params_of(place, settings)).plan()
-    read = _read(plan, Path(report))
+    read = _read(topology, plan, Path(report))
     profiles, costs = _profiles(plan, read), _change_costs(read)
     timing = learnt_timing(costs, Timing(reported=SLACK))
     offered, length, told = _offered(plan, loads, rates, per, peak, seconds)
@@ -173,18 +173,18 @@ def _bought(plan: Plan, budget: Budget, price: float | None) -> int:
     return allowed
 
 
-def _read(plan: Plan, path: Path) -> dict[str, Any]:
+def _read(topology: str, plan: Plan, path: Path) -> dict[str, Any]:
     """Return the report of a run of this topology on the actors. Raises UsageError."""
     try:
         report: dict[str, Any] = json.loads(path.read_text())
         units = report["units"]
     except OSError as error:
         raise UsageError(
-            f"--report {path}: {error.strerror}; `esault run {plan.name} --report {path}` writes one"
+            f"--report {path}: {error.strerror}; `esault run {topology} --report {path}` writes one"
         ) from None
     except (ValueError, KeyError, TypeError):
         raise UsageError(
-            f"--report {path}: it is no report of a run; `esault run --report {path}` writes one"
+            f"--report {path}: it is no report of a run; `esault run {topology} --report {path}` writes one"
         ) from None
     if missing := [name for name in plan.units if name not in units]:
         raise UsageError(

@@ -35,7 +35,7 @@ def locate(spec: str) -> Located:
         if place.endswith(".py"):
             raise LocateError(f"{spec!r}: {function!r} behind the colon is no function's name; {_SHAPES}")
         place, function = spec, "topology"  # the colon belongs to the path
-    cwd = os.getcwd()
+    cwd = _here()
     if not place:
         raise LocateError(f"{spec!r} names no file; {_SHAPES}")
     if place.endswith(".py"):
@@ -52,6 +52,15 @@ def locate(spec: str) -> Located:
     if os.path.isfile(place + ".py"):
         raise LocateError(f"{place} is no topology file; did you mean {place}.py?")
     raise LocateError(f"{place} is no Python file: its name does not end in .py; {_SHAPES}")
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise LocateError(
+            "the folder in which this was started is not there any more; go to one that is, and start it again"
+        ) from None
 
 
 def _close(path: str) -> str:
@@ -99,7 +108,7 @@ def locate_function(function: Callable[..., Any]) -> Located:
         known = cells()
         if known is None or known[1].get(name) is not function:
             raise LocateError(f"{name} was not read from a file. {_PROMPT}")
-        return Located(name, os.getcwd(), os.getcwd(), path=str(write_module(name, *known)))
+        return Located(name, _here(), _here(), path=str(write_module(name, *known)))
     module = sys.modules.get(function.__module__)
     file = getattr(module, "__file__", None)
     if module is None or file is None:
@@ -114,7 +123,7 @@ def locate_function(function: Callable[..., Any]) -> Located:
         )
     spec = module.__spec__
     dotted = spec.name if function.__module__ == "__main__" and spec is not None else function.__module__
-    cwd = os.getcwd()
+    cwd = _here()
     root = _root(dotted, path)
     if root is not None and dotted != "__main__":
         return Located(name, root, cwd, module=dotted)

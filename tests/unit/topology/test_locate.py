@@ -286,3 +286,14 @@ def test_a_function_whose_module_has_no_python_file_is_refused(monkeypatch):
     place.__file__ = "/somewhere/place.py"
     with pytest.raises(LocateError, match="has another 'made' at its top level"):
         locate_function(made)
+
+
+def test_a_current_folder_that_was_removed_is_said(here):
+    (here / "gone").mkdir()
+    os.chdir(here / "gone")
+    (here / "gone").rmdir()
+    for spec in ("../words.py", "words"):
+        with pytest.raises(LocateError, match="the folder in which this was started is not there any more"):
+            locate(spec)
+    with pytest.raises(LocateError, match="is not there any more"):
+        locate_function(topology)
