@@ -17,6 +17,7 @@ from esault.errors import UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.report import Report
+from esault.runtime.session.fixed_widths import with_fixed
 from esault.runtime.session.request import Quiet, Request, View
 from esault.runtime.session.run import execute, with_checkpoints
 from esault.topology.builder import Topology
@@ -131,8 +132,8 @@ def run(
     policies = {EVERY_UNIT: policy} if isinstance(policy, str) else dict(policy or {})
     if isinstance(fixed, str):
         raise UsageError(f"fixed={fixed!r}: write a list of units, or a number for each, as in {{{fixed!r}: 2}}")
-    widths = dict(fixed) if isinstance(fixed, Mapping) else {}
-    policies |= dict.fromkeys(fixed, "none")
+    kept = fixed if isinstance(fixed, Mapping) else dict.fromkeys(fixed)
+    widths, policies = with_fixed(parallelism or {}, policies, kept)
     with at_level(log_level), _shown(view, metrics, otlp, ui, ui_control, ui_tls) as shown:
         return execute(
             Request(
@@ -140,7 +141,7 @@ def run(
                 params or {},
                 engine,
                 settings,
-                {**(parallelism or {}), **widths},
+                widths,
                 slots,
                 seconds,
                 report,

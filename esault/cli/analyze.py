@@ -116,8 +116,14 @@ def command(
     from esault.spark.analyze import analyze, is_place
     from esault.spark.report import render
 
-    if direct and (listed or job or full or into or catalog or dry_run or backfill or picture or history or quality):
+    goes_on = follow or every or cron
+    looks = listed or history or quality or dry_run or picture
+    if direct and (looks or job or full or into or catalog or backfill or goes_on or retries):
         raise UsageError("--direct keeps nothing: it goes with --set, --plot, --master and --conf alone")
+    if goes_on and (looks or backfill):
+        raise UsageError(
+            "--follow, --every and --cron run jobs again and again: leave out --list, --graph, --history, --quality, --dry-run and --backfill"
+        )
     if sum(map(bool, (follow, every, cron))) > 1:
         raise UsageError("--follow, --every and --cron say when to run again: give one of them")
     if backfill and not (job or "").startswith("table:"):

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,7 @@ from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
 from esault.runtime.process.log_output import configure, configure_file, say
 from esault.runtime.session.detached import LOG, OUTPUT, DetachedRun, begin, folder_of_this_run
+from esault.runtime.session.fixed_widths import with_fixed
 
 if TYPE_CHECKING:
     from esault.control.report.summary import Snapshot
@@ -329,6 +330,7 @@ def command(
     place = place_of(topology)
     params = params_of(place, settings)
     most = Budget() if budget is None else Budget.parse(budget)
+    widths, chosen_policies = _widths_and_policies(parallelism, policy, fixed)
     # The engine starts with these processes' memory: what is imported only to show things comes later.
     from esault.runtime.session.request import Request
     from esault.runtime.session.run import execute, with_checkpoints
@@ -382,16 +384,13 @@ def command(
                 checkpoint_timeout,
                 aligned_checkpoint_timeout,
             ),
-            parallelism={
-                **counts(parallelism, "--parallelism"),
-                **counts((t for t in fixed if "=" in t), "--fixed"),
-            },
+            parallelism=widths,
             slots=slots,
             scale_to_zero=scale_to_zero,
             seconds=seconds,
             report=report,
             view=view,
-            policies={**policies(policy), **dict.fromkeys((t.partition("=")[0] for t in fixed), "none")},
+            policies=chosen_policies,
             state=state,
             resume=resume,
             restart=restart,
@@ -428,6 +427,21 @@ def command(
             say(log, "esault.shadow", str(outcome))
         if not outcome.same:
             raise Outcome(DIFFERENT)
+
+
+def _widths_and_policies(
+    parallelism: tuple[str, ...], policy: tuple[str, ...], fixed: tuple[str, ...]
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Return what --parallelism, --policy and --fixed say together. Raises UsageError where they contradict each other in one place."""
+    kept: dict[str, int | None] = {text: None for text in fixed if "=" not in text}
+    kept |= counts((text for text in fixed if "=" in text), "--fixed")
+    said: list[dict[str, Any]] = [counts(parallelism, "--parallelism"), policies(policy)]
+    source = click.get_current_context().get_parameter_source
+    for named, option in zip(said, ("parallelism", "policy")):
+        if source(option) != source("fixed"):  # one is in a file: the command line need not repeat all of it
+            for name in kept:
+                named.pop(name, None)
+    return with_fixed(said[0], said[1], kept)
 
 
 @contextlib.contextmanager

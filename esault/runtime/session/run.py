@@ -77,6 +77,9 @@ def execute(request: Request) -> Report:
         raise UsageError(f"--learn is for the engine actors: on {request.engine} nothing scales units")
     if request.engine != "actors" and (request.hosts is not None or request.key is not None):
         raise UsageError(f"the engine {request.engine!r} does not run on nodes: leave hosts and key out")
+    for option, asked in (("--control", request.control), ("--audit", request.audit)):
+        if asked is not None and request.engine != "actors":
+            raise UsageError(f"{option} {asked} is for the engine actors: a run on {request.engine} takes no requests")
     if request.priority is not None and request.hosts is None:
         raise UsageError(
             f"--priority {request.priority} says who gets slots of nodes first: name them with --hosts hosts.toml, or leave it out"

@@ -61,6 +61,8 @@ def test_a_run_from_a_program_is_shown_as_one_of_the_command():
     [
         ({"fixed": "count"}, "fixed='count'"),
         ({"fixed": ["cuont"]}, "cuont"),
+        ({"fixed": {"count": 2}, "parallelism": {"count": 3}}, "is fixed at 2, and parallelism says 3"),
+        ({"fixed": ["count"], "policy": {"count": "probe"}}, "the policy probe would scale it"),
         ({"ui_control": True}, "--ui"),
         ({"metrics": "nowhere:x"}, "--metrics"),
         ({"otlp": "localhost"}, "--otlp"),

@@ -141,6 +141,20 @@ def test_new_refuses_names_that_cannot_be_imported(words, capsys, name, text):
         (["dance"], "there is no command 'dance'; there are: new, check, plan"),
         (["rnu", "words.py"], "did you mean run?"),
         (["run", "words.py", "--fixed", "nobody"], "there is no unit 'nobody'"),
+        (["run", "words.py", "--fixed", ""], "fixed names no unit"),
+        (
+            ["run", "words.py", "--fixed", "count=2", "--parallelism", "count=3"],
+            "is fixed at 2, and parallelism says 3",
+        ),
+        (["run", "words.py", "--fixed", "count", "--policy", "count=probe"], "the policy probe would scale it"),
+        (["run", "words.py", "--engine", "local", "--control", "127.0.0.1:0"], "is for the engine actors"),
+        (["run", "words.py", "--engine", "local", "--audit", "asked"], "--audit asked is for the engine actors"),
+        (
+            ["plan", "words.py", "--report", "none.json", "--rate", "1"],
+            "`esault run words.py --report none.json` writes one",
+        ),
+        (["analyze", "words.py", "--direct", "--follow"], "--direct keeps nothing"),
+        (["analyze", "words.py", "--list", "--every", "5"], "leave out --list"),
         (["throttle", "count", "-1", "--for", "2"], "a number of tuples a second above 0"),
         (["analyze", "nowhere"], "there is no module 'nowhere'"),
         (["bench", "throughput", "--out", "x"], "checkout"),
@@ -264,11 +278,12 @@ def test_a_report_for_which_there_is_no_room_any_more_is_said_and_shown(words, c
         ("export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0", 0, ""),
     ],
 )
-def test_streams_that_cannot_be_written_show_no_frames(words, capsys, start, code, said):
+@pytest.mark.parametrize("command", ["check words.py", "connectors"])  # by print, and by rich
+def test_streams_that_cannot_be_written_show_no_frames(words, capsys, start, code, said, command):
     call(capsys, "new", words)
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
-        ["sh", "-c", f"{start}; exec {sys.executable} -m esault check {words}"],
+        ["sh", "-c", f"{start}; exec {sys.executable} -m esault {command}"],
         env={**os.environ, "PYTHONPATH": root},
         capture_output=True,
         text=True,

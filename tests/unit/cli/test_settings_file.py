@@ -50,6 +50,14 @@ def test_a_file_says_options_of_a_run_and_the_command_line_says_them_last(call):
     assert Path("two.json").exists()
 
 
+def test_a_unit_that_is_fixed_on_the_command_line_has_what_the_file_says_of_it_left_out(call):
+    toml = '[run]\nengine = "local"\nparallelism = "same=3"\npolicy = "same=probe"\n'
+    assert call("run", "told.py", "--fixed", "same=2", "--report", "r.json", toml=toml)[0] == 0
+    assert json.loads(Path("r.json").read_text())["units"]["same"]["parallelism"][0][1] == 2
+    code, _, err = call("run", "told.py", toml=f'{toml}fixed = "same=2"\n')
+    assert (code, "is fixed at 2, and parallelism says 3" in err) == (2, True)
+
+
 def test_where_each_comes_from_is_shown(call, monkeypatch):
     monkeypatch.setenv("ESAULT_RUN_SLOTS", "3")
     _, out, _ = call("check", "told.py", "--settings", toml='[run]\ncheckpoint = 2\npolicy = "none"\nslots = 9\n')
