@@ -41,6 +41,7 @@ def test_a_terminal_without_a_cursor_has_lines(term, kind, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", term)
     with choose(plain=False) as view:
+        assert isinstance(view, ShieldedView)
         assert type(view._view) is kind
 
 

@@ -18,6 +18,7 @@ import pytest
 from esault.control.report.summary import Snapshot, UnitSnapshot
 from esault.errors import UsageError
 from esault.messages.user_metrics import MetricReading
+from esault.runtime.session.request import LogView
 from esault.ui.listen_address import LOOPBACK
 from esault.ui.prometheus import SILENCE, PrometheusView, served
 
@@ -120,10 +121,10 @@ def test_a_record_goes_on_to_a_view_that_shows_records(heard):
     record = logging.LogRecord("mine", logging.WARNING, "here", 1, "it is late", (), None)
     heard.log = lambda record: heard.lines.append(record.getMessage()) or True
     with served("0", heard) as view:
-        assert view.log(record)
+        assert isinstance(view, LogView) and view.log(record)
     assert heard.lines == ["it is late"]
     with served("0", Heard()) as view:
-        assert not view.log(record)
+        assert isinstance(view, LogView) and not view.log(record)
 
 
 def test_nobody_beyond_this_machine_can_ask(heard):
