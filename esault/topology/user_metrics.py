@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import logging
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +19,7 @@ __all__ = ["BUCKETS", "UserCounter", "UserGauge", "UserHistogram", "UserMetrics"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 #: names with labels that one sub-unit may have: each travels a few times a second, and Prometheus keeps each for ever
 MOST = 1000
-_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN = frozenset(("topology", "unit", "sub_unit", "le", "quantile"))
 
 
@@ -86,7 +87,8 @@ class UserHistogram(_Metric):
 
     def __init__(self, name: str, labels: dict[str, str], bounds: Sequence[float] = BUCKETS) -> None:
         super().__init__(name, labels)
-        self.bounds = tuple(sorted(float(each) for each in bounds))
+        # a last bound of infinity, as Prometheus' libraries have it, is there anyway
+        self.bounds = tuple(sorted({float(each) for each in bounds if math.isfinite(each)}))
         self.counts = [0] * (len(self.bounds) + 1)
         self.sum = 0.0
 
@@ -139,9 +141,14 @@ class UserMetrics:
         return found
 
     def _check(self, kind: str, name: str, labels: dict[str, str]) -> None:
-        if not _NAME.match(name) or name.startswith("esault_"):
+        if not _NAME.fullmatch(name) or name.startswith("esault_"):
             raise ValueError(
                 f"{name!r} is no name of a metric: letters, digits and _, such as orders_refused, and not esault_..."
+            )
+        odd = [label for label in labels if not _NAME.fullmatch(label)]
+        if odd:
+            raise ValueError(
+                f"metric {name!r}: {odd[0]!r} is no name of a label: letters (a-z, A-Z), digits and _, such as kind"
             )
         wrong = [label for label in labels if label in _TAKEN or label.startswith("__")]
         if wrong:

@@ -114,12 +114,14 @@ class PrometheusView:
         """Yield the metrics that Prometheus asks for, in its library's words; called in the server's thread."""
         snapshot = self._snapshot
         for each in families(snapshot) if snapshot is not None else ():
-            shown = self._core.Metric(each.name, each.meaning, each.kind)
+            # a user may have named a counter as Prometheus shows it
+            name = (each.name.removesuffix("_total") or each.name) if each.kind == "counter" else each.name
+            shown = self._core.Metric(name, each.meaning, each.kind)
             for labels, value in each.points:
                 if each.kind == "histogram":
                     _add_histogram(shown, labels, *value)
                 else:
-                    shown.add_sample(each.name + ("_total" if each.kind == "counter" else ""), labels, value)
+                    shown.add_sample(name + ("_total" if each.kind == "counter" else ""), labels, value)
             yield shown
 
 

@@ -45,6 +45,10 @@ class TestOneSubUnit:
         counts[place] = 1
         assert read(context) == {"price": ((1.0, 10.0), tuple(counts), value)}
 
+    def test_a_last_bound_of_infinity_and_one_that_is_said_twice_change_nothing(self, context):
+        context.histogram("price", buckets=(1, 10, 10.0, math.inf)).observe(11)
+        assert read(context) == {"price": ((1.0, 10.0), (0, 0, 1), 11)}
+
     def test_what_is_no_number_is_above_all_bounds(self, context):
         context.histogram("price", buckets=(10,)).observe(math.nan)
         ((_, counts, total),) = read(context).values()
@@ -61,6 +65,9 @@ class TestOneSubUnit:
             (lambda c: c.counter("orders").inc(math.nan), "only grows"),
             (lambda c: c.counter("no name"), "no name of a metric"),
             (lambda c: c.counter("esault_mine"), "no name of a metric"),
+            (lambda c: c.counter("orders\n"), "no name of a metric"),
+            (lambda c: c.counter("orders", **{"http.method": "GET"}), "'http.method' is no name of a label"),
+            (lambda c: c.counter("orders", größe="S"), "no name of a label"),
             (lambda c: c.counter("orders", unit="a"), "the engine's own"),
             (lambda c: (c.counter("orders"), c.gauge("orders")), "is a counter already"),
             (lambda c: (c.counter("orders"), c.gauge("orders", kind="a")), "is a counter already"),

@@ -190,6 +190,15 @@ class TestOfUsers:
             f"price_sum{{{of_count}}}": 50,
         }
 
+    @pytest.mark.parametrize("name", ["orders", "orders_total"])
+    def test_a_counter_is_shown_as_a_total_once(self, heard, name):
+        metrics = (MetricReading("counter", name, "", (), 3.0),)
+        with served("0", heard) as view:
+            view.update(replace(RUN, units=(replace(COUNT, metrics=metrics),)))
+            text = read(heard.notices[0].removeprefix("metrics: "))
+        assert values(text)['orders_total{topology="words",unit="count"}'] == 3
+        assert "_total_total" not in text
+
 
 class TestHealth:
     @pytest.mark.parametrize(
