@@ -57,7 +57,30 @@ def _named(
             near = difflib.get_close_matches(name, [each.removeprefix("--") for each in known], 1)
             hint = f"; did you mean {near[0]}?" if near else f": `esault {command} --help` lists them"
             raise UsageError(f"{path}: [{command}] has no option {name!r}{hint}")
-        yield option.name, [value] if option.multiple and not isinstance(value, list) else value
+        several = isinstance(value, list) and (option.multiple or option.nargs != 1)
+        takes = _not_taken(option, value if several else [value])
+        if takes:
+            raise UsageError(f"{path}: [{command}] {name}: {_shown(value)} will not do; it takes {takes}")
+        yield option.name, [value] if option.multiple and not several else value
+
+
+def _not_taken(option: click.Option, values: list[Any]) -> str:
+    """Return what the option takes where one of the values is no such thing; empty where all are. A text is looked at by click."""
+    kinds: tuple[type, ...] = (str, int, float)
+    takes = "text"
+    if option.is_flag:
+        kinds, takes = (str, bool), "true or false"
+    elif isinstance(option.type, click.types.IntParamType):
+        kinds, takes = (str, int), "a whole number"
+    elif isinstance(option.type, click.types.FloatParamType):
+        kinds, takes = (str, int, float), "a number"
+    fit = all(type(value) in kinds for value in values)  # to Python true is a 1
+    return "" if fit else f"{takes}, or a list of {takes}s" if option.multiple else takes
+
+
+def _shown(value: Any) -> str:
+    """Return a value as TOML has it, as far as that is short."""
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def check_environment(name: str, command: click.Command) -> None:

@@ -58,6 +58,19 @@ def test_a_unit_that_is_fixed_on_the_command_line_has_what_the_file_says_of_it_l
     assert (code, "is fixed at 2, and parallelism says 3" in err) == (2, True)
 
 
+def test_numbers_stand_for_texts_and_texts_for_numbers(call):
+    toml = '[run]\nengine = "local"\nmetrics = 0\nseconds = "5"\nui-tls = ["a", "b"]\nchaining = "no"\nslots = "9"\n'
+    _, out, err = call("check", "told.py", "--settings", toml=toml)
+    assert [line.partition(" (")[0] for line in out.splitlines() if line.startswith("setting: ")] == [
+        "setting: --engine local",
+        "setting: --slots 9",
+        "setting: --chaining False",
+        "setting: --seconds 5.0",
+        "setting: --metrics 0",
+        "setting: --ui-tls a b",
+    ], err
+
+
 def test_where_each_comes_from_is_shown(call, monkeypatch):
     monkeypatch.setenv("ESAULT_RUN_SLOTS", "3")
     _, out, _ = call("check", "told.py", "--settings", toml='[run]\ncheckpoint = 2\npolicy = "none"\nslots = 9\n')
@@ -87,6 +100,13 @@ def test_a_parameter_of_the_topology_can_be_a_variable(call, monkeypatch):
         ("[runs]\ncheckpoint = 1\n", "[runs] is no command"),
         ("checkpoint = 1\n", "[checkpoint] is no command"),
         ("[run\n", "esault.toml: "),
+        ("[run]\ncheckpoint = true\n", "[run] checkpoint: true will not do; it takes a number"),
+        ("[run]\nslots = 2.5\n", "[run] slots: 2.5 will not do; it takes a whole number"),
+        ("[run]\nchaining = 0\n", "[run] chaining: 0 will not do; it takes true or false"),
+        ("[run]\nstate = false\n", "[run] state: false will not do; it takes text"),
+        ("[run]\nseconds = 2026-01-01\n", "seconds: datetime.date(2026, 1, 1) will not do; it takes a number"),
+        ("[run]\nparallelism = {same = 4}\n", "{'same': 4} will not do; it takes text, or a list of texts"),
+        ("[run]\nengine = ['local']\n", "['local'] will not do; it takes text"),
         ("[run]\nslots = 'many'\n", "'many' is not a valid integer"),
     ],
 )
