@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import os
+import re
 import symtable
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ FOLDER = Path(".esault") / "notebook"
 _HEAD = (
     "# Written by eSault from the cells of a notebook, for the processes of a run: it is written anew by the next.\n"
 )
+#: what ends a line of Python
+_BREAK = re.compile("\r\n|\r|\n")
 #: elements of plain data that are written out, at most
 _MOST = 100_000
 
@@ -41,10 +44,10 @@ def write_module(function: str, sources: Sequence[str], names: Mapping[str, Any]
     path = Path.cwd() / FOLDER / f"{function}.py"
     text = module_text(function, sources, names)
     try:
-        if not path.exists() or path.read_text() != text:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             written = path.with_suffix(f".{os.getpid()}")
-            written.write_text(text)
+            written.write_text(text, encoding="utf-8")  # as Python reads it, whatever the locale
             written.replace(path)
     except OSError as error:
         raise LocateError(f"{path}, which the processes of a run import, cannot be written: {error}") from None
@@ -78,7 +81,7 @@ class _Module:
                 tree = ast.parse(source)
             except SyntaxError:
                 continue  # such a cell has defined nothing
-            lines = source.splitlines()
+            lines = _BREAK.split(source)  # as Python counts them: a text may hold other breaks
             for statement in tree.body:
                 first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
                 text = "\n".join(lines[first - 1 : statement.end_lineno])

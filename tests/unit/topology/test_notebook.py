@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -76,6 +78,22 @@ def test_functions_that_call_each_other_decorators_and_future_imports():
     names, text = made(cells)
     assert names["f"](2) == 8
     assert text.split("\n\n")[1].strip().startswith("from __future__")
+
+
+@pytest.mark.parametrize("strange", ["\x0c", "\x1c", "\x85", "\u2028"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_text_may_hold_what_only_others_take_for_the_end_of_a_line(strange, end):
+    cell = f"def g():\n    return 'x{strange}y'\n\ndef f():\n    return g()\n".replace("\n", end)
+    names, _ = made([cell])
+    assert names["f"]() == f"x{strange}y"
+
+
+def test_the_file_is_utf_8_in_any_locale(tmp_path):
+    program = "from esault.topology.notebook import write_module\nwrite_module('f', ['def f():\\n    return \"gr\\u00f6\"'], {})"
+    options = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    for _ in range(2):  # the second one compares
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env={**os.environ, **options}, check=True)
+    assert "grö" in (tmp_path / ".esault" / "notebook" / "f.py").read_text(encoding="utf-8")
 
 
 def test_a_cell_that_could_not_be_run_has_defined_nothing():
