@@ -24,7 +24,7 @@ from esault.flow.operators.state_clearing import StateClearing
 from esault.flow.operators.timer_service import TimerService
 from esault.flow.operators.user_error import UserError
 from esault.routing.many_keys import names_of
-from esault.routing.ring import Name, canonical
+from esault.routing.ring import Name, canonical, key_of
 from esault.topology.states_on_disk import why_not_on_disk
 
 __all__ = ["ElementOperator"]
@@ -43,8 +43,8 @@ class ElementOperator(Operator):
         self.elements = Elements(plan.name, self._made, self._opened, self._close, self.codec, bool(plan.tick_every))
         timers = levels = None
         if plan.timers:
-            holds, awake = self.elements.holds, self.elements.wake
-            service = TimerService(plan, self.emitter, holds, awake, self._outside_process, self.expire)
+            holds = self.elements.holds
+            service = TimerService(plan, self.emitter, holds, self._awake, self._outside_process, self.expire)
             self.timer_service, self.context = service, service.told(self.context)
             timers, levels = service.timers, service.levels
         self._clearing = StateClearing(self.elements, timers)
@@ -185,6 +185,16 @@ class ElementOperator(Operator):
                 raise UserError(str(error)) from error
         self._tried_state = True
 
+    def _awake(self, name: Name) -> Any:
+        """Return the object of this name, made again under the policy if it was put away; None: there is none, or it could not be made."""
+        element = self.elements.present(name)
+        if element is None:
+            made: list[Any] = []
+            self._attempt(lambda: made.append(self.elements.wake(name)), key_of(name), None, "open")
+            self._settle()
+            element = made[0] if made else None
+        return element
+
     def _close_cleared(self) -> None:
         """Close those whose `clear_state` was called: what they were asked is done."""
         cleared = self._clearing.cleared
@@ -204,7 +214,7 @@ class ElementOperator(Operator):
         return self.elements.live()
 
     def ticking(self, now: float) -> Iterator[None]:
-        yield from self.elements.wake_arrived()
+        yield from self.elements.wake_arrived(self._awake)
         for name, element in self._each():
             if self.elements.holds(name, element):  # it may have moved since the round began
                 self._outside_process(lambda e=element: e.tick(now), element.key, "tick")  # type: ignore[misc]
@@ -214,7 +224,7 @@ class ElementOperator(Operator):
     def _finishes(self) -> bool:
         """Return whether the objects have a `finish`; those that have none are not made for it, and there may be millions."""
         if self._cls is None:  # none has been made here yet: one speaks for all
-            self.elements.wake(next(iter(self.elements.names()), None))
+            self._awake(next(iter(self.elements.names()), None))
         return defines(self._cls, "finish")
 
     def finishing(self) -> Iterator[None]:
@@ -225,7 +235,7 @@ class ElementOperator(Operator):
         if self.memory is not None and self.memory.most is not None:
             yield from self._finishing_by_name(self.memory)
             return
-        self.elements.wake_all()
+        self.elements.wake_all(self._awake)
         for name, element in self._each():
             self.context.finish_for("drained")
             self._finish(name, element)
@@ -234,7 +244,7 @@ class ElementOperator(Operator):
     def _finishing_by_name(self, memory: MemoryBound) -> Iterator[None]:
         """Finish all, of which not all have room in memory at once."""
         for name in self.elements.all_names():
-            element = self.elements.wake(name)
+            element = self._awake(name)
             if element is not None:
                 self.context.finish_for("drained")
                 self._finish(name, element)
@@ -291,15 +301,15 @@ class ElementOperator(Operator):
         found, finishes = False, self._finishes
         for name in names:
             # What was put away was closed then: only to finish it, it is made again.
-            element = self.elements.wake(name) if finishes else self.elements.present(name)
-            if element is not None:
-                found = True
-                if finishes:
-                    self.context.finish_for("expired")
-                    self._expire(name, element)
-                    continue
-                self._close(element)
-            self.elements.forget(name)
+            element = self._awake(name) if finishes else self.elements.present(name)
+            found = found or element is not None
+            if not finishes:
+                if element is not None:
+                    self._close(element)
+                self.elements.forget(name)
+            elif element is not None:
+                self.context.finish_for("expired")
+                self._expire(name, element)
         return found
 
     def _expire(self, name: Name, element: Any) -> None:

@@ -131,14 +131,19 @@ class Elements(dict[Any, Any]):
         assert self._plain is not None
         emitted = len(self._emitted)
         try:
-            element = self._plain()
-        except BaseException as error:
-            say_hook(error, "__init__")
+            try:
+                element = self._plain()
+            except BaseException as error:
+                say_hook(error, "__init__")
+                raise
+            if len(self._emitted) == emitted:
+                element.key = key
+                put_state(self._unit, element, state, self._codec)
+        except BaseException:
+            self._put_back(key, state)
             raise
         if len(self._emitted) != emitted:
             return self._insert(key, key, state)  # where this is refused
-        element.key = key
-        put_state(self._unit, element, state, self._codec)
         self.made += 1
         if self._made_names is not None:
             self._made_names.append(key)
@@ -146,6 +151,19 @@ class Elements(dict[Any, Any]):
         return element
 
     def _insert(self, name: Name, key: Any, state: bytes | None) -> Any:
+        try:
+            return self._made(name, key, state)
+        except BaseException:
+            if state is not None:
+                self._put_back(name, state)
+            raise
+
+    def _put_back(self, name: Name, state: bytes) -> None:
+        """Keep the state of an element that could not be made, such as where `open` did not connect: it is tried again."""
+        with contextlib.suppress(OSError):  # then it is in memory
+            self._away[name] = state
+
+    def _made(self, name: Name, key: Any, state: bytes | None) -> Any:
         element = self._make()
         if not self.made and hasattr(element, "key"):
             raise EsaultError(
@@ -272,10 +290,11 @@ class Elements(dict[Any, Any]):
             if name in table:
                 table[name] = table.pop(name)
 
-    def wake_all(self) -> None:
-        """Restore all that were put away, to finish them."""
+    def wake_all(self, wake: Callable[[Name], Any] | None = None) -> None:
+        """Restore all that were put away, to finish them; `wake`: by this."""
+        wake = wake or self.wake
         for name in list(self._away):
-            self._insert(name, key_of(name), self._away.pop(name, None))
+            wake(name)
 
     def take_state(self, name: Name) -> bytes | None:
         """Remove an element and give its packed state, closing it; None if there is none."""
@@ -319,10 +338,11 @@ class Elements(dict[Any, Any]):
             self._arrived |= names
         return names
 
-    def wake_arrived(self) -> Iterator[None]:
-        """Make those that were at work where they came from, one by one."""
+    def wake_arrived(self, wake: Callable[[Name], Any] | None = None) -> Iterator[None]:
+        """Make those that were at work where they came from, one by one; `wake`: by this."""
+        wake = wake or self.wake
         while self._arrived:
-            self.wake(self._arrived.pop())
+            wake(self._arrived.pop())
             yield
 
     def take_out(self, name: Name, element: Any) -> bool:
