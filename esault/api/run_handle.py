@@ -152,7 +152,8 @@ class RunHandle:
 
     def query(self, unit: str, key: Any = None, prefix: str = "", limit: int = 20) -> list[tuple[Any, Any]]:
         """Return (key, state) of a key of a unit, or of up to `limit` of its keys: the newest, as JSON has it. Raises UsageError."""
-        typed = "" if key is None else key_text(key)
+        # an empty text as a key is written as JSON: a request without one is for some keys
+        typed = "" if key is None else key_text(key) or '""'
         found = self._ask(do="state", unit=unit, key=typed, prefix=prefix, limit=limit)["found"]
         return [(each["key"], each["state"]) for each in found]
 

@@ -36,7 +36,9 @@ def command(named: tuple[str, ...], run: str | None, prefix: str, limit: int, as
     from esault.runtime.session.control_client import ask
 
     chosen, unit, key = _meant(named, run)
-    request = {"do": "state", "unit": unit, "key": key or "", "prefix": prefix, "limit": limit}
+    # an empty text as a key is written as JSON: a request without one is for some keys
+    asked = "" if key is None else key or '""'
+    request = {"do": "state", "unit": unit, "key": asked, "prefix": prefix, "limit": limit}
     answer: dict[str, Any] = list(ask(chosen.control_socket, request, patience=None))[-1]
     if as_json:
         print(json.dumps({"of": "newest", "keys": answer["keys"], "found": answer["found"]}))

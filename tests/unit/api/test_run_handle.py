@@ -153,6 +153,15 @@ def test_a_run_that_takes_no_requests_says_so(held, monkeypatch, asks):
         asks(handle)
 
 
+def test_an_empty_text_is_a_key_and_none_is_no_key(held, monkeypatch):
+    asked = []
+    monkeypatch.setattr(RunHandle, "_ask", lambda self, **request: asked.append(request["key"]) or {"found": []})
+    handle, _ = held()
+    for key in (None, "", "k", 7):
+        handle.query("count", key)
+    assert asked == ["", '""', "k", "7"]
+
+
 def test_one_that_has_ended_takes_none_and_cannot_be_kept():
     handle = start(topology, engine="local")
     handle.wait(60)

@@ -52,6 +52,7 @@ def call(*words):
         (("--run", "words", "count", "cat"), ("words", "count", "cat")),
         (("--run", "words", "count"), ("words", "count", "")),
         (("--run", "shop", "shop", "price"), ("shop", "shop", "price")),
+        (("shop", "price", ""), ("shop", "price", '""')),
         (("10.0.0.2:7500", "count"), ("10.0.0.2:7500", "count", "")),
         (("10.0.0.2:7500", "count", "7"), ("10.0.0.2:7500", "count", "7")),
     ],
