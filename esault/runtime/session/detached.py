@@ -102,7 +102,8 @@ def begin(arguments: Sequence[str], environment: Mapping[str, str] | None = None
     _forget_old()
     parent = make_state_home(RUNS)
     try:
-        made = DetachedRun(parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        # UTC: names say the order in which runs began, also where clocks are changed, or shells have other time zones
+        made = DetachedRun(parent / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}")
         made.folder.mkdir(mode=0o700)
         made.say(started=time.strftime("%Y-%m-%d %H:%M:%S"), command=list(arguments), cwd=os.getcwd())
         with (made.folder / OUTPUT).open("wb") as output:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import calendar
 import os
+import time
 
 import pytest
 
@@ -30,6 +32,19 @@ def test_a_run_begins_until_its_tuples_flow(monkeypatch, tmp_path, command, abou
     folder.mkdir(parents=True)
     DetachedRun(folder).say(**about)
     assert any_begins() is begins
+
+
+def test_names_follow_each_other_in_every_time_zone(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        made = begin(["--version"])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    began = calendar.timegm(time.strptime(made.folder.name[:15], "%Y%m%d-%H%M%S"))
+    assert abs(began - time.time()) < 3600  # Tokyo is nine hours ahead
 
 
 def test_a_user_without_a_home_has_none_and_is_told_how_to_begin_one(monkeypatch):
