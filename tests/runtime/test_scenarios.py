@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -81,6 +83,16 @@ def test_on_both_runtimes_a_failure_has_the_exception_of_the_user_s_code_as_its_
             run()
         cause = caught.value.__cause__
         assert (type(cause).__name__, str(cause), cause.code) == ("NoTown", "no town Nowhere", 404)
+
+
+def test_a_script_that_runs_its_own_topology_catches_its_own_class(monkeypatch):
+    place = importlib.util.spec_from_file_location("__main__", PLACE)
+    script = importlib.util.module_from_spec(place)
+    place.loader.exec_module(script)
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    with pytest.raises(TopologyFailed) as caught:
+        Session(Request(locate(f"{PLACE}:failing"), {}, view=Silent())).run()
+    assert type(caught.value.__cause__) is script.NoTown
 
 
 @pytest.mark.parametrize("what", ["none", "float", "list", "inside"])

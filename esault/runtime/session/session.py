@@ -267,7 +267,9 @@ class Session:
                 os.close(spec.stdin_fd)
             held.close()
         if report.failure is not None:
-            raise TopologyFailed(report.failure, report) from read_cause(self._cause)
+            with as_script(self._located.path):  # who catches it knows it by the script's own class
+                cause = read_cause(self._cause)
+            raise TopologyFailed(report.failure, report) from cause
         return report
 
     def _logged(self, record: logging.LogRecord) -> None:
