@@ -25,11 +25,13 @@ class IntervalJoin(TimedBolt):
     """
 
     # Slots, so that an object is small: there may be millions.
-    __slots__ = ("after", "alone", "before", "keep", "kind", "left", "number", "right")
+    __slots__ = ("after", "alone", "before", "keep", "kind", "left", "number", "right", "stays")
 
     def __init__(self, before: float, after: float, kind: str, keep: str) -> None:
         super().__init__()
         self.before, self.after, self.kind, self.keep = before, after, kind, keep
+        #: seconds that a tuple of the right side is kept: until no left one comes, or waits, whose partner it may be
+        self.stays = before if keep == "all" else before + max(after, 0)
         #: in the order of their times
         self.left: list[Kept] = []
         self.right: list[Kept] = []
@@ -77,19 +79,17 @@ class IntervalJoin(TimedBolt):
     @property
     def due(self) -> float:
         """Return when the first of either side can have no partner any more."""
-        left = behind(self.left[0][0] + self.after) if self.left else NEVER
-        return min(left, behind(self.right[0][0] + self._right_stays)) if self.right else left
-
-    @property
-    def _right_stays(self) -> float:
-        """Return the seconds that a tuple of the right side is kept: until no left one comes, or waits, whose partner it may be."""
-        return self.before if self.keep == "all" else self.before + max(self.after, 0)
+        left, right = self.left, self.right
+        if left:
+            until = left[0][0] + self.after
+            return behind(min(until, right[0][0] + self.stays) if right else until)
+        return behind(right[0][0] + self.stays) if right else NEVER
 
     def advance(self, watermark: float) -> None:
         """Let go of what can have no partner any more."""
         gone = 0
         for at, number, value in self.left:
-            if behind(at + self.after) > watermark:
+            if at + self.after >= watermark:
                 break
             gone += 1
             if self.keep != "all" and (partners := self._partners(at)):
@@ -100,9 +100,9 @@ class IntervalJoin(TimedBolt):
                 self.alone.discard(number)
                 self.emit(self.key, (value, None))
         del self.left[:gone]
-        gone, stays = 0, self._right_stays
+        gone, stays = 0, self.stays
         for at, number, value in self.right:
-            if behind(at + stays) > watermark:
+            if at + stays >= watermark:
                 break
             gone += 1
             if number in self.alone:

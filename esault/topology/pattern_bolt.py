@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 from typing import Any
 
 from esault.topology.pattern_matcher import Matcher, Partial, so_far
@@ -20,7 +21,7 @@ class PatternBolt(TimedBolt):
     """Keeps tuples until the watermark has passed them, then matches them one by one; emits matches, stage -> values."""
 
     # Slots, so that an object is small: there may be millions.
-    __slots__ = ("complete", "first", "matched", "matcher", "number", "partials", "values", "waiting")
+    __slots__ = ("complete", "first", "matched", "matcher", "number", "over", "partials", "values", "waiting")
 
     def __init__(self, matcher: Matcher) -> None:
         super().__init__()
@@ -32,6 +33,8 @@ class PatternBolt(TimedBolt):
         self.waiting: list[tuple[float, int, Any]] = []
         self.first = 0
         self.partials: list[Partial] = []
+        #: when the first of them is given up
+        self.over = NEVER
         #: complete matches that wait for an earlier one to end, which may skip them
         self.complete: list[Partial] = []
         #: the events of partial and complete matches, by their numbers
@@ -49,11 +52,7 @@ class PatternBolt(TimedBolt):
     def due(self) -> float:
         """Return when the next tuple can be matched, or the first partial match is given up."""
         waiting, first = self.waiting, self.first
-        return min(behind(waiting[first][0]) if first < len(waiting) else NEVER, self._over)
-
-    @property
-    def _over(self) -> float:
-        return min((partial.start for partial in self.partials), default=NEVER) + self.matcher.of.within
+        return min(behind(waiting[first][0]), self.over) if first < len(waiting) else self.over
 
     @property
     def current(self) -> Any:
@@ -62,7 +61,10 @@ class PatternBolt(TimedBolt):
 
     def advance(self, watermark: float) -> None:
         """Match one tuple, or give partial matches up, whichever comes first. Changes nothing where a condition raises."""
-        over, waiting, first = self._over, self.waiting, self.first
+        begins = self.matcher.begins
+        if begins is not None and not self.partials and not self.complete and self._pass_by(watermark, begins):
+            return
+        over, waiting, first = self.over, self.waiting, self.first
         at, _, value = waiting[first] if first < len(waiting) else _GONE
         if at >= watermark or over <= at:
             self._give_up(over)
@@ -73,6 +75,24 @@ class PatternBolt(TimedBolt):
         self.values, self.matched = values, number
         self._settle(partials, [*self.complete, *complete])
         self._pass()
+
+    def _pass_by(self, watermark: float, begins: Callable[[Any], bool]) -> bool:
+        """Leave tuples behind with which no match begins, as most do; return whether that was all for now."""
+        before = self.matched
+        while self.first < len(self.waiting):
+            at, _, value = self.waiting[self.first]
+            if at >= watermark:
+                break
+            try:
+                if begins(value):
+                    return False
+            except BaseException:
+                if self.matched == before:
+                    raise
+                break  # raised again when it is the first, so that who asks knows which one it is
+            self.matched += 1
+            self._pass()
+        return True
 
     def skip(self) -> Any:
         """Leave out the tuple at which a condition raised."""
@@ -111,9 +131,15 @@ class PatternBolt(TimedBolt):
             up_to = self._skips(match)
             partials = [partial for partial in partials if partial.first >= up_to]
             complete = [other for other in complete if other.first >= up_to]
-        self.partials, self.complete = partials, complete
+        self._begun(partials)
+        self.complete = complete
         used = {number for match in (*partials, *complete) for _, number in match.taken}
         self.values = {number: value for number, value in self.values.items() if number in used}
+
+    def _begun(self, partials: list[Partial]) -> None:
+        self.partials = partials
+        starts = [partial.start for partial in partials]
+        self.over = min(starts) + self.matcher.of.within if starts else NEVER
 
     def _skips(self, match: Partial) -> int:
         """Return the number of the event before which no match may begin any more."""
@@ -142,7 +168,8 @@ class PatternBolt(TimedBolt):
     def restore(self, *state: Any) -> None:
         self.number, self.matched, waiting, partials, complete, values = state
         self.waiting, self.first = [tuple(kept) for kept in waiting], 0
-        self.partials, self.complete = list(map(_partial, partials)), list(map(_partial, complete))
+        self._begun(list(map(_partial, partials)))
+        self.complete = list(map(_partial, complete))
         self.values = dict(values)
 
 

@@ -41,6 +41,12 @@ class Matcher:
         conditions = [c for stage in of.stages for c in stage.where] + [c for each in negatives for c in each.where]
         #: whether a condition, by its identity, is asked about what has matched so far, too; an object with `__call__` may have no hash
         self._iterative = {id(condition): not accepts(condition, 1) for condition in conditions}
+        first = of.stages[0]
+        asked = any(self._iterative[id(condition)] for condition in first.where)
+        #: whether a match begins with a value, where none has begun; None: that is not known by the value alone
+        self.begins: Callable[[Any], bool] | None = (
+            None if first.optional or not first.least or asked else _all_of(first.where)
+        )
 
     def __reduce__(self) -> Any:
         """Be made anew where it is copied or goes elsewhere: conditions have another identity there."""
@@ -187,6 +193,12 @@ class _Event:
         if known is None:
             known = self._known[place] = bool(condition(self._value))
         return known
+
+
+def _all_of(conditions: Sequence[Callable[..., object]]) -> Callable[[Any], bool]:
+    if len(conditions) == 1:
+        return lambda value, condition=conditions[0]: bool(condition(value))  # type: ignore[misc]
+    return lambda value: all(condition(value) for condition in conditions)
 
 
 def so_far(of: Stages, partial: Partial, values: Mapping[int, Any]) -> dict[str, list[Any]]:

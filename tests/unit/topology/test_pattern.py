@@ -192,3 +192,11 @@ def test_tuples_that_wait_go_by_many_at_once_and_none_that_is_gone_is_state():
             assert bolt.take("", 700, 700.0, 700.0)
     assert [(value["a"], value["b"]) for value, _ in out] == [([n], [n + 1]) for n in range(0, 1000, 100)]
     assert waiting.count <= 12 and waiting == [] and not bolt.needed
+
+
+def test_a_condition_that_raises_behind_tuples_that_begin_nothing_names_its_own_tuple(tmp_path):
+    pattern = Pattern().begin("a", lambda v: 10 / v[1] > 4).followed_by("b", lambda v: v[1] == 9).within(100)
+    rows = list(enumerate([5, 6, 0, 7, 0, 2, 8, 9]))
+    local = run(rows, pattern, on_error=dead_letter(str(tmp_path / "dead"), retries=1))
+    assert local.emitted("x") == [("k", {"a": [(5, 2)], "b": [(7, 9)]})]
+    assert [record["value"] for record in local.dead_letters] == [(2, 0), (4, 0)]
