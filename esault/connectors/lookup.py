@@ -112,9 +112,25 @@ class Lookup:
         except TypeError as error:
             raise SourceError(f"{self._who}: {key!r} is no key: {error}; take a text, a number or a tuple") from None
         if context is not None:
-            name, what = _MISSES if found is _UNKNOWN else _HITS
-            context.counter(name, what, table=self._who).inc()
+            self._count(_MISSES if found is _UNKNOWN else _HITS, context)
         return _own(found if found is not _UNKNOWN else await waiter.future)
+
+    def known(self, key: Any, context: Context) -> tuple[bool, Any]:
+        """Return whether the cache has it, which is counted then, and what it has: nothing waits for that. Raises TypeError for no key."""
+        if key is None:
+            return True, None
+        if self._process != os.getpid():
+            return False, None
+        with self._changed:
+            found = self._cached(key)
+        if found is _UNKNOWN:
+            return False, None
+        self._count(_HITS, context)
+        return True, _own(found)
+
+    def _count(self, metric: tuple[str, str], context: Context) -> None:
+        name, what = metric
+        context.counter(name, what, table=self._who).inc()
 
     def _cached(self, key: Any) -> Any:
         entry = self._cache.get(key)

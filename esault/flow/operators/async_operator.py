@@ -25,6 +25,7 @@ from esault.flow.operators.user_error import UserError, say_hook
 from esault.payload.attributes import get_attributes
 from esault.routing.ring import Name, canonical
 from esault.topology.function import is_async
+from esault.topology.operators.enrich import Enrich
 
 __all__ = ["AsyncElementOperator", "AsyncObjectOperator", "AsyncOperator"]
 
@@ -76,6 +77,10 @@ class AsyncOperator(Operator):
     async def _run(self, stream: str, call: Call) -> None:
         """Process the tuple of a call."""
         raise NotImplementedError
+
+    def at_once(self, call: Call) -> bool:
+        """Process a tuple for which nothing has to wait, and put its call into `ended`; False: it has to be run."""
+        return False
 
     async def call(self, call: Call) -> None:
         """Do what a call is to do, under the unit's policy; it stands in `ended` afterwards."""
@@ -258,6 +263,34 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             self._try_state([call.key])
         if self._used is not None:
             self._used.add(call.name)
+
+    #: whether objects may know what they put out; None: there was none yet
+    _know: bool | None = None
+
+    def at_once(self, call: Call) -> bool:
+        """Have an answer that is known put out without a task of asyncio's, which costs more than all else here."""
+        if self._know is False or call.hook != "process":
+            return False
+        element = self.elements[call.key]
+        if self._know is None:
+            self._know = isinstance(element, Enrich) and element.may_know
+            return self._know and self.at_once(call)
+        within = CURRENT.set(call)
+        try:
+            if not element.process_known(call.key[0] if self._partial else call.key, call.value):
+                return False
+        except Exception:
+            call.emitted.clear()
+            return False  # `process` raises the same, and the unit's policy is asked
+        finally:
+            CURRENT.reset(within)
+        if not self._tried_state:
+            self._try_state([call.key])
+        if self._used is not None:
+            self._used.add(call.name)
+        call.over = True
+        self.ended.append(call)
+        return True
 
     def _opened(self, element: Any, key: Any) -> None:
         if not waits(type(element), "open"):

@@ -24,6 +24,10 @@ class Owner(Protocol):
         """A coroutine that does it."""
         ...
 
+    def at_once(self, call: Call) -> bool:
+        """Do it where nothing has to wait; False: it has to be run."""
+        ...
+
 
 class Call:
     """A tuple that is to be processed, or another hook of an element that is to be called."""

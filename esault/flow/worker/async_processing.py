@@ -132,11 +132,21 @@ class AsyncProcessing:
     def _step(self) -> bool:
         """Run what is ready, and calls behind it while nothing stands against that; whether there may be more at once."""
         self._count_busy(self._bolt.clock())
-        free = self._bolt.rate_limit.cap is None and not self._pausing and self._bolt.lifecycle.phase.works
-        self._follows = free and not self._bolt.outputs.blocked
+        self._follows = self._free
         more = self._loop.step(LONGEST_STEP)
         self._follows = False
         return more
+
+    @property
+    def _free(self) -> bool:
+        """Return whether nothing stands against it that a call begins behind one of its key that has ended."""
+        bolt = self._bolt
+        return (
+            bolt.rate_limit.cap is None
+            and not self._pausing
+            and bolt.lifecycle.phase.works
+            and not bolt.outputs.blocked
+        )
 
     def next(self, now: float, more: bool) -> bool:
         """Take results and begin calls."""
@@ -159,7 +169,7 @@ class AsyncProcessing:
 
     def _begin(self, now: float) -> int:
         """Begin the calls that may begin, and return how many there were."""
-        calls, began = self.calls, 0
+        calls, began, free = self.calls, 0, self._free
         self._count_busy(now)
         while began < MOST_STARTS:
             if not calls.ready and not (calls.may_begin and not self._pausing and self._take_batch()):
@@ -169,11 +179,22 @@ class AsyncProcessing:
             call = calls.next()
             if call is None:
                 break
-            self._start(call)
+            self._start(call, free)
             began += 1
         return began
 
-    def _start(self, call: Call) -> None:
+    def _start(self, call: Call, free: bool) -> None:
+        """Begin a call. Where it is over at once and the way is `free`, those of its key that wait begin behind it."""
+        following: Call | None = call
+        while following is not None:
+            self._note(following)
+            if not following.owner.at_once(following):
+                self._loop.start(following.owner.call(following))
+                return
+            following = self.calls.follow(following) if free else None
+
+    def _note(self, call: Call) -> None:
+        """Count a call that begins."""
         if call.hook == "process":
             if self._bolt.writer.snapshot is not None or self._bolt.writer.dirty is not None:
                 self._bolt.writer.process((call.name,))
@@ -182,14 +203,13 @@ class AsyncProcessing:
         call.began = self._busy_at
         self._under_way += 1
         self._begun_at += call.began
-        self._loop.start(call.owner.call(call))
 
     def _follow(self, call: Call) -> None:
         """Begin what waits for this call alone: a turn for each of many calls of one key costs more than they do."""
         if self._follows:
             following = self.calls.follow(call)
             if following is not None:
-                self._start(following)
+                self._start(following, True)
 
     def _take_batch(self) -> bool:
         """Take a batch from the inbox; False if there is none, or too many tuples wait for their calls."""

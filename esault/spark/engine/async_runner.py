@@ -117,7 +117,10 @@ class AsyncRunner(Runner):
         calls, loop, operator = self._calls, self._loop, self.operator
         began, at = False, time.monotonic()
         while (call := calls.next()) is not None:
-            loop.start(operator.call(call))
+            while call is not None and operator.at_once(call):
+                call = calls.follow(call)
+            if call is not None:
+                loop.start(operator.call(call))
             began = True
         # As on actors: busy as far as its calls are taken up, since one that waits for an answer can do no more with them.
         taken_up = calls.open / calls.most

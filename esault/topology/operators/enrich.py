@@ -44,6 +44,28 @@ class Enrich(Bolt[Any, Any, Any, Any]):
         if answer is not None or not self.drops:
             self.emit(key, (value, answer))
 
+    @property
+    def may_know(self) -> bool:
+        """Return whether there are answers that nothing has to wait for."""
+        return self.cache is not None or hasattr(self.function, "known")
+
+    def process_known(self, key: Any, value: Any) -> bool:
+        """Emit with the answer that is known, and return True; False: it has to be asked for, by `process`."""
+        if self.cache is None:
+            asked = value if self.of is None else self.of(value)
+            is_known, answer = self.function.known(asked, self.context)  # type: ignore[attr-defined]
+            if not is_known:
+                return False
+        elif self.asked is None or self.context.now() >= self.asked + self.cache:
+            return False
+        else:
+            if self.of is not None:
+                self.of(value)  # a value that it refuses is refused, whatever is known
+            answer = self.answer
+        if answer is not None or not self.drops:
+            self.emit(key, (value, answer))
+        return True
+
     def _ask(self, asked: Any) -> Awaitable[Any]:
         # a table with a cache counts in the metrics of this unit
         counted: Callable[[Any, Any], Awaitable[Any]] | None = getattr(self.function, "counted", None)

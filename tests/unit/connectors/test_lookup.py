@@ -140,3 +140,27 @@ def test_a_copy_has_the_options_and_a_cache_of_its_own():
 def test_options_that_make_no_sense_are_refused(options, said):
     with pytest.raises(TopologyError, match=said):
         Numbers(**options)
+
+
+def test_what_the_cache_has_is_known_and_counted_and_what_it_has_not_is_neither():
+    counted = []
+
+    class Counter:
+        def inc(self):
+            counted.append(1)
+
+    class Context:
+        def counter(self, name, what, **labels):
+            assert (name, labels) == ("lookup_cache_hits", {"table": "Numbers"})
+            return Counter()
+
+    table, context = Numbers(), Context()
+    assert table.known("1", context) == (False, None) and table.asked == []
+    looked_up(table, "1", "200")
+    known, found = table.known("1", context)
+    assert known and found == {"n": 1} and table.known("200", context) == (True, None)
+    found["n"] = 2  # its own
+    assert table.known("1", context) == (True, {"n": 1}) and len(counted) == 3
+    assert table.known(None, context) == (True, None) and len(counted) == 3
+    with pytest.raises(TypeError):
+        table.known(["1"], context)

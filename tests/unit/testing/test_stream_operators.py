@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
 from collections import Counter, defaultdict
@@ -326,3 +327,31 @@ def test_a_step_that_is_an_object_is_named_by_its_class():
     t.spout("rows", Items([("a", {})])).lookup({1: "one"}, of=n).sink("out", Collect())
     with pytest.raises(TopologyFailed, match=r"step '\w+\.map' \(Lookup\), key 'a': KeyError: 'n'"):
         LocalRuntime(t).run_until_drained()
+
+
+def test_known_answers_stand_behind_those_that_are_waited_for():
+    asked = []
+
+    async def ask(value):
+        asked.append(value)
+        await asyncio.sleep(0)
+        return f"{value}!"
+
+    rows = [("ab"[i % 2], i) for i in range(40)]
+    local = run(lambda s: s.enrich("who", ask, cache=60).sink("out", Landed()), rows)
+    found = by_rows((row.key, row.value) for row in local.landed("out"))
+    assert asked == [0, 1]
+    assert found["a"] == [(i, "0!") for i in range(0, 40, 2)] and found["b"] == [(i, "1!") for i in range(1, 40, 2)]
+
+
+def test_what_fails_where_the_answer_is_known_is_under_the_policy_of_the_unit():
+    async def ask(value):
+        return "found"
+
+    t = Topology("known")
+    rows = t.spout("rows", Items([("a", {"n": 1}), ("a", {}), ("a", {"n": 2}), ("a", {}), ("a", {"n": 3})]))
+    rows.enrich("who", ask, of=n, cache=60, on_error=skip()).sink("out", Landed())
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert [row.value for row in local.landed("out")] == [({"n": i}, "found") for i in (1, 2, 3)]
+    assert local.report().units["who"].errors == 2

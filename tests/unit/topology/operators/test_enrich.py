@@ -68,3 +68,51 @@ def test_a_cached_answer_goes_to_another_object():
     run(one, (0.0, "a"))
     two.__setstate__(one.__getstate__())
     assert run(two, (5.0, "a"), (10.0, "a")) == [("a", "a!")] * 2 and len(service.asked) == 2
+
+
+class Table:
+    """Knows what was asked of it once."""
+
+    def __init__(self):
+        self.rows = {}
+
+    async def __call__(self, what):
+        self.rows[what] = f"{what}!"
+        return self.rows[what]
+
+    def known(self, what, context):
+        return what in self.rows, self.rows.get(what)
+
+
+def test_an_answer_that_is_known_needs_no_coroutine_until_it_is_old():
+    bolt = recorded(Enrich, Service(), 10.0)
+    bolt.clock = 0.0
+    assert bolt.may_know and not bolt.process_known("k", "a") and bolt.values() == []
+    run(bolt, (0.0, "a"))
+    bolt.clock = 9.9
+    assert bolt.process_known("k", "b") and bolt.values() == [("a", "a!"), ("b", "a!")]
+    bolt.clock = 10.0
+    assert not bolt.process_known("k", "b")
+
+
+def test_what_has_no_known_answer_goes_no_further_where_that_is_asked_for():
+    bolt = recorded(Enrich, Service(), 10.0, None, True)
+    run(bolt, (0.0, "nothing"))
+    assert bolt.process_known("k", "nothing") and bolt.values() == []
+
+
+def test_a_value_that_is_refused_is_refused_whatever_is_known():
+    bolt = recorded(Enrich, Service(), 10.0, lambda value: value["name"])
+    run(bolt, (0.0, {"name": "a"}))
+    with pytest.raises(KeyError):
+        bolt.process_known("k", {})
+    assert bolt.values() == [({"name": "a"}, "a!")]
+
+
+def test_what_a_table_knows_is_taken_from_it():
+    table = Table()
+    bolt = recorded(Enrich, table, None, lambda value: value[0])
+    assert bolt.may_know and not bolt.process_known("k", "ab")
+    run(bolt, (0.0, "ab"))
+    assert bolt.process_known("k", "ac") and bolt.values() == [("ab", "a!"), ("ac", "a!")]
+    assert not recorded(Enrich, Service(), None).may_know
