@@ -199,3 +199,15 @@ def test_a_policy_moves_sub_units_from_host_to_host_and_nothing_is_lost_or_repea
     assert moved, report["decisions"]
     assert any(hosts_of(report, unit) == {"a", "b"} for unit in {change["unit"] for change in moved})
     assert (report["deaths"], report["roots"]["replayed"]) == (0, 0)
+
+
+def test_hosts_that_are_lost_one_after_the_other_between_two_checkpoints_do_not_end_the_run(command, nodes, tmp_path):
+    nodes.start(*"abcde", slots=5)
+    write_text(tmp_path, 1200)
+    start(command, nodes, "--checkpoint", "60")
+    for left in (4, 3, 2, 1):
+        nodes[next(name for name, host in hosts(command).items() if host["sub_units"])].kill()
+        until(lambda left=left: len(hosts(command)) == left and command.status().get("phase") == "running")
+    end(command)
+    check(tmp_path / "out.jsonl", wanted(tmp_path))
+    assert len(report_of(tmp_path)["restores"]) == 4

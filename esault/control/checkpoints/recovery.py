@@ -42,16 +42,16 @@ class Recovery:
         why: str,
         now: float,
         completed: CompletedCheckpoint | None = None,
-        restart: bool = False,
+        counted: bool = True,
     ) -> str | None:
         """Note that all go back now, to `completed`, and return None; or return the reason not to.
 
-        `restart`: a restart strategy counts this one.
+        `counted`: it is one of those of which there may not be too many in a row.
         """
-        self.in_vain += not restart
+        self.in_vain += counted
         loading = 0 if completed is None else completed.total_size / LOADED_PER_SECOND
         self._ready_by = now + READY_PATIENCE + loading
-        if self.in_vain > MOST_IN_VAIN:
+        if counted and self.in_vain > MOST_IN_VAIN:
             return f"{MOST_IN_VAIN} times in a row everything went back to a checkpoint and none was completed since: {why}"
         if (
             self.lasting is not None

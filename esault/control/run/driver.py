@@ -290,7 +290,7 @@ class Driver:
             if self.going_back.after_death:
                 unit.measurements.died(message.incarnation, state_too=False)
                 del unit.subs[message.incarnation]
-                self.going_back.begin(f"{name}/{message.incarnation} died", now)
+                self.going_back.begin(f"{name}/{message.incarnation} died", now, not message.with_host)
                 return
             unit.died(message.incarnation, message.reason, now, message.with_host)
             if self.phase == "running":
@@ -302,7 +302,7 @@ class Driver:
             self.deaths += 1
             self.notices.append(f"ack server {number} died ({message.reason or 'no reason known'})")
             if self.going_back.after_death:
-                self.going_back.begin(f"ack server {number} died", now)
+                self.going_back.begin(f"ack server {number} died", now, not message.with_host)
 
     def deliver(self, now: float) -> None:
         """Carry messages between the units, which share this process, until all is quiet; then act on their events."""

@@ -65,7 +65,8 @@ class Evacuation:
         for host, spouts in staying.items():
             spooled = any(driver.units[each.rpartition("/")[0]].plan.spooled for each in spouts)
             if driver.completed is not None and not spooled and cluster_has_room(driver):
-                driver.going_back.begin(f"host {host} drains and {', '.join(spouts)} cannot be moved", now)
+                why = f"host {host} drains and {', '.join(spouts)} cannot be moved"
+                driver.going_back.begin(why, now, counted=False)
                 return
             self._tell(
                 driver, f"host {host} drains: {', '.join(spouts)} cannot be moved and stays until its source has ended"

@@ -33,13 +33,16 @@ class GoingBack:
         if unit is not None and message.incarnation in unit.subs and driver.phase == "running":
             self.begin(f"{unit.name}/{message.incarnation} missed frames ({message.text})", now)
 
-    def begin(self, why: str, now: float, restart: bool = False) -> None:
-        """Have all go back to the newest complete checkpoint, in new processes; `restart`: as a strategy has it."""
+    def begin(self, why: str, now: float, counted: bool = True) -> None:
+        """Have all go back to the newest complete checkpoint, in new processes.
+
+        Too many times in a row end the run, where they are `counted`: a restart strategy counts for itself, and hosts come to an end.
+        """
         driver = self._driver
         if driver.phase in ("stopping", "ended"):
             return
         driver.checkpoints.abandon()
-        failure = driver.restores.begin(driver.checkpoints.newest, why, now, driver.completed, restart)
+        failure = driver.restores.begin(driver.checkpoints.newest, why, now, driver.completed, counted)
         if failure is not None:
             driver.fail(failure, now)
             return

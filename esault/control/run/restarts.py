@@ -88,7 +88,7 @@ class Restarts:
                 continue
             if self._exactly:
                 self._due.clear()
-                driver.going_back.begin(why, now, restart=True)
+                driver.going_back.begin(why, now, counted=False)
                 return
             del self._due[incarnation]
             for unit in driver.units.values():

@@ -233,7 +233,7 @@ class RunCheckpoints:
             driver.fail(text, now, cause)
         else:
             first = text.partition("\n")[0]
-            driver.going_back.begin(f"the driver failed ({first})", now, restart=True)
+            driver.going_back.begin(f"the driver failed ({first})", now, counted=False)
         driver.deliver(now)
         return wait or 0.0
 

@@ -44,7 +44,7 @@ class Driving:
 
     @property
     def going_back(self):
-        return SimpleNamespace(begin=lambda why, now: self.asked.append(why))
+        return SimpleNamespace(begin=lambda why, now, counted=True: self.asked.append(why))
 
     def steps(self, n=3, every=1.0, offers=()):
         """Step so often; what was asked for, and what was said."""
