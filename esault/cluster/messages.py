@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 #: changes when one of these messages does
-PROTOCOL = 3
+PROTOCOL = 4
 #: what `Detach` says when all went well
 ENDED = "the run has ended"
 

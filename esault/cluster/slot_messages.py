@@ -19,6 +19,8 @@ class SlotShare:
     slots: int
     #: those that it cannot do without
     least: int
+    #: it is starting, and has not said yet what it can do without
+    starting: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class SlotClaim:
     least: int = 0
     #: it has no process here yet, and waits until it is granted what it wants
     starting: bool = False
+    #: it has said what it can come down to
+    told_least: bool = False
     #: number of the last grant; and it has been heard of
     number: int = 0
     heard: bool = True
@@ -113,6 +115,7 @@ class SlotPool:
         """Take what a run says of itself."""
         claim = self.claims[run]
         claim.held, claim.wanted, claim.least = max(0, word.held), max(0, word.wanted), max(0, word.least)
+        claim.told_least = True
         claim.heard = claim.heard or word.number >= claim.number
 
     def step(self, now: float) -> dict[str, SlotGrant]:
@@ -158,6 +161,6 @@ class SlotPool:
     def shares(self) -> tuple[SlotShare, ...]:
         """Return who holds what."""
         return tuple(
-            SlotShare(claim.run, claim.name, claim.priority, claim.occupied, claim.least)
+            SlotShare(claim.run, claim.name, claim.priority, claim.occupied, claim.least, not claim.told_least)
             for claim in self.claims.values()
         )

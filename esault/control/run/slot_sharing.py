@@ -143,18 +143,19 @@ class SlotSharing:
     @staticmethod
     def _shrinkable(driver: Driver) -> Iterator[Unit]:
         for name, unit in driver.units.items():
-            if name in driver.scaling.judges and unit.plan.replicas == 1 and unit.table is not None:
+            if name in driver.scaling.judges and unit.plan.replicas == 1:
                 yield unit
 
     def _spare(self, driver: Driver, cluster: Cluster) -> Counter[str]:
         """Return how many sub-units each host can lose, those that are on their way out among them, and all together no more than can be.
 
+        Those of a change that is on, or of a run that is being built, are among them: who wants their slots waits until they can be merged.
         Hosts that have to come down come first: what one was asked for is not offered by another.
         """
         found: Counter[str] = Counter()
         hosts = sorted(cluster.hosts, key=lambda name: (cluster.hosts[name].taken <= cluster.hosts[name].slots, name))
         for unit in self._shrinkable(driver):
-            here = Counter(driver.places.hosts.get(i, "") for i, record in unit.subs.items() if not record.joining)
+            here = Counter(driver.places.hosts.get(i, "") for i in unit.subs)
             left = max(0, sum(here.values()) - unit.plan.min_parallelism)
             for name in hosts:
                 n = min(left, here[name])

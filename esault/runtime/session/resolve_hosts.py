@@ -13,7 +13,7 @@ from esault.cluster.address import is_loopback, split
 from esault.cluster.hosts_file import HostsFile, read_hosts
 from esault.cluster.key import ClusterKey, loopback_key
 from esault.cluster.shared import Written, check_shared
-from esault.cluster.survey import Found, Unreachable, share_by_priority, share_out, survey
+from esault.cluster.survey import Found, Unavailable, Unreachable, share_by_priority, share_out, survey
 from esault.control.placement.placement import PlacementRules
 from esault.elasticity.budget import unpriced
 from esault.errors import UsageError
@@ -24,6 +24,8 @@ from esault.topology.plan import Plan
 
 __all__ = ["reach"]
 
+#: seconds for which runs of lower priority that are starting are waited for: they have not said yet which slots they can give
+STARTS_WITHIN = 30.0
 #: seconds that processes of a dead run have to end: one that its driver has not called yet waits for it for 20
 LEAVES_WITHIN = 25.0
 
@@ -64,6 +66,8 @@ def reach(
     opened = ClusterKey(key)
     before = "" if state is None or state.kept is None else state.kept.run
     found, absent = _survey(file.hosts, opened, before, notice)
+    if priority is not None:
+        found, absent = _settled(file.hosts, opened, slots or 1, priority, (found, absent), notice)
     if priced:
         _check_prices(file, found)
     later = "" if slots is not None and priority is None else ", and uses it as soon as it can"
@@ -119,6 +123,35 @@ def _survey(
             notice(f"waiting for processes of run {before} to end on {', '.join(left)}")
             told = True
         time.sleep(0.1)
+
+
+def _settled(
+    hosts: Sequence[str],
+    key: ClusterKey,
+    slots: int,
+    priority: int,
+    surveyed: tuple[list[Found], dict[str, Unreachable]],
+    notice: Callable[[str], None],
+) -> tuple[list[Found], dict[str, Unreachable]]:
+    """Survey the hosts again while slots are short, and runs of lower priority are starting that may be able to give some."""
+    until = time.monotonic() + STARTS_WITHIN
+    told = False
+    while True:
+        try:
+            share_by_priority(surveyed[0], slots, priority)
+        except Unavailable:
+            shares = [share for each in surveyed[0] for share in each.welcome.shares]
+            lower = [each for each in shares if each.priority is not None and each.priority < priority]
+            starting = sorted({each.name for each in lower if each.starting})
+        else:
+            return surveyed
+        if not starting or time.monotonic() >= until:
+            return surveyed
+        if not told:
+            notice(f"waiting for {', '.join(starting)} to start, of lower priority: it may be able to give slots")
+            told = True
+        time.sleep(0.1)
+        surveyed = survey(hosts, key)
 
 
 def _check_prices(file: HostsFile, found: Sequence[Found]) -> None:

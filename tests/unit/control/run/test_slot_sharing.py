@@ -239,3 +239,12 @@ def test_a_unit_that_no_policy_scales_and_one_with_replicas_give_nothing():
     run.units["sum"].plan.replicas = 1
     assert run.turn(1.0)["a"] == HostDemand(4, 4, 3)
     assert PREEMPT_AFTER < GIVE_BACK_AFTER
+
+
+def test_sub_units_of_a_change_that_is_on_or_of_a_run_that_is_built_are_offered_too():
+    run = Run({"a": 4}, {"tally": {"at": ["a", "a", "a", "a"]}})
+    for record in list(run.first.subs.values())[1:]:
+        record.joining = True
+    assert run.turn(0.0)["a"] == HostDemand(4, 4, 1)
+    run.first.table, run.phase = None, "building"
+    assert run.turn(1.0)["a"] == HostDemand(4, 4, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from esault.cluster.messages import Welcome
 from esault.cluster.slot_messages import SlotShare
 from esault.cluster.survey import Found
@@ -69,3 +71,57 @@ def test_a_host_that_does_not_notice_is_gone_on_without(monkeypatch):
     free, _ = asked(hosts, "dead")
     assert free == 3
     assert resolve_hosts.LEAVES_WITHIN <= hosts.now < resolve_hosts.LEAVES_WITHIN + 1
+
+
+def lower(slots: int, least: int, starting: bool, priority: int = 1) -> tuple[list[Found], dict[str, Any]]:
+    share = SlotShare("low", "reports", priority, slots, least, starting)
+    welcome = Welcome(
+        name="a",
+        slots=4,
+        free=4 - slots,
+        offers=(),
+        draining=False,
+        members=(),
+        esault="",
+        python="",
+        wall=0.0,
+        shares=(share,),
+    )
+    return [Found("a:1", welcome)], {}
+
+
+def settled(patched: Any, *answers: tuple[list[Found], dict[str, Any]]) -> tuple[int, list[str]]:
+    """How often it was asked again, of a run of priority 5 that takes two slots, and what was said."""
+    hosts, said = Hosts(patched), list[str]()
+    first, *others = answers
+    left = iter(others)
+    patched.setattr(resolve_hosts, "survey", lambda names, key: next(left, answers[-1]))
+    found = resolve_hosts._settled(["a:1"], None, 2, 5, first, said.append)  # type: ignore[arg-type]
+    assert found == answers[-1]
+    return round(10 * hosts.now), said
+
+
+def test_a_run_of_lower_priority_that_starts_is_waited_for_as_it_may_give_slots(monkeypatch):
+    starts = lower(4, 4, starting=True)
+    assert settled(monkeypatch, starts, starts, lower(4, 2, starting=False)) == (
+        2,
+        ["waiting for reports to start, of lower priority: it may be able to give slots"],
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lower(2, 2, starting=True),  # there are free ones
+        lower(4, 4, starting=False),  # it can give none
+        lower(4, 4, starting=True, priority=5),  # nothing is taken of it
+    ],
+)
+def test_no_other_run_is_waited_for(monkeypatch, answer):
+    assert settled(monkeypatch, answer) == (0, [])
+
+
+def test_one_that_does_not_start_is_not_waited_for_without_end(monkeypatch):
+    asked, said = settled(monkeypatch, lower(4, 4, starting=True))
+    assert resolve_hosts.STARTS_WITHIN <= asked / 10 < resolve_hosts.STARTS_WITHIN + 1
+    assert len(said) == 1
