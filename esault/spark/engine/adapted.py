@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from esault.elasticity.policy import DEFAULT
 from esault.spark.engine.whole_splits import WholeSplits, can_be_whole, each_alone
 from esault.topology.builder import Topology
 from esault.topology.plan import Plan, UnitPlan
@@ -28,9 +30,13 @@ def _unit(unit: UnitPlan) -> UnitPlan:
     return replace(unit, spout=spout, replicas=1, buffer=None, keys_in_memory=None)
 
 
-def notices(topology: Topology) -> list[str]:
-    """Return what a topology asks for that Spark has in a way of its own; empty where there is nothing."""
+def notices(topology: Topology, policies: Iterable[str] = ()) -> list[str]:
+    """Return what a topology, or a run of it with these policies, asks for that Spark has in a way of its own; empty where there is nothing."""
     found = []
+    if DEFAULT in policies:
+        found.append(
+            f"policy {DEFAULT} is left out: Spark cannot change the number of tasks while it runs; choose with --parallelism UNIT=N"
+        )
     for unit in topology.plan(replicas=False).units.values():
         where = f"unit {unit.name!r}"
         if isinstance(unit.spout, WindowedSpout):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from esault.elasticity.budget import Budget
+from esault.elasticity.policy import DEFAULT, NONE
 from esault.errors import TopologyError, UsageError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
@@ -100,7 +101,10 @@ def check_options(
             f"--slots {slots}: the Spark engine has no slots; say how many cores with --master 'local[{slots}]', and how many tasks "
             "a unit has with --parallelism UNIT=N"
         )
-    scaling = {unit: policy for unit, policy in policies.items() if policy != "none"}
+    for unit in policies:
+        if unit and unit not in plan.units:
+            raise UsageError(plan.unknown(unit))
+    scaling = {unit: policy for unit, policy in policies.items() if policy not in (NONE, DEFAULT)}
     if scaling:
         unit, policy = next(iter(scaling.items()))
         said = f"{unit}={policy}" if unit else policy

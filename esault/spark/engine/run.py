@@ -87,7 +87,7 @@ class SparkRun:
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails in a batch is told once, by us
         topology = self.located.build(dict(self.params))
         self.plan = adapted(topology)
-        for notice in notices(topology):
+        for notice in notices(topology, self.policies.values()):
             self.view.notice(notice)
         check_topology(self.plan)
         check_options(self.plan, self.settings, self.parallelism, self.policies, self.slots)

@@ -247,8 +247,9 @@ def _sink():
         ),
         ({"settings": Settings(objectives=("p99 < 1 s",))}, "--objective 'p99 < 1 s': Spark cannot change"),
         ({"slots": 4}, "--master 'local\\[4\\]'"),
-        ({"policies": {"": "auto"}}, "--policy auto: Spark cannot change"),
+        ({"policies": {"": "flink"}}, "--policy flink: Spark cannot change"),
         ({"policies": {"count": "ds2"}}, "--policy count=ds2: "),
+        ({"policies": {"nobody": "auto"}}, "there is no unit 'nobody'"),
         ({"parallelism": {"nobody": 2}}, "there is no unit 'nobody'"),
         ({"parallelism": {"count": 0}}, "cannot have parallelism 0"),
     ],
@@ -258,6 +259,13 @@ def test_options_that_mean_nothing_on_spark_are_refused(options, text):
     with pytest.raises(UsageError, match=text):
         check_options(plan(), **given_)
     check_options(plan(), Settings(), {"count": 3}, {"count": "none"}, 16)
+
+
+def test_the_default_policy_is_left_out_with_one_line(tmp_path):
+    policies = {"": "auto", "count": "auto"}
+    check_options(plan(), Settings(), {}, policies, 16)
+    (said,) = notices(locate(f"{FLOWS}:everything").build({}), policies.values())
+    assert said.startswith("policy auto is left out: Spark cannot change")
 
 
 def test_dead_letters_are_no_matter():
