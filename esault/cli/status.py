@@ -24,12 +24,13 @@ def command(run: str | None, as_json: bool) -> None:
 
     Without RUN and with several running, each is shown.
     """
-    from esault.runtime.session.control_client import choose, running
+    from esault.runtime.session.control_client import choose, running, silent
 
     found = running() if run is None else []
-    chosen = found if len(found) > 1 else [choose(run)]
-    for each in chosen:
+    for each in found or [choose(run)]:
         print(strict_json(each.status) if as_json else "\n".join(_lines(each.status)))
+    for topology, id in silent(found) if found else ():
+        click.echo(f"{topology} ({id}) does not answer just now: it is starting, ending, or stands still", err=True)
 
 
 def _lines(status: dict[str, Any]) -> list[str]:

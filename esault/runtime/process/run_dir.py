@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import tempfile
@@ -16,9 +17,11 @@ from pathlib import Path
 
 from esault.runtime.process.owner import Owner
 
-__all__ = ["RunDir", "living_run_dirs", "remove_stale"]
+__all__ = ["RunDir", "living_run_dirs", "name_of", "remove_stale"]
 
 _PREFIX = "esault-"
+#: file in the folder that says what the run is called
+_NAME = "name"
 
 
 def _parent() -> Path:
@@ -33,7 +36,9 @@ def _parent() -> Path:
 class RunDir:
     """A new folder for a run of this owner, and the lock on it."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, topology: str = "", run: str = "") -> None:
+        """`topology` and `run`: what the run is called, where commands may be for it; a host's part of another one's run has no name."""
+        self._name = json.dumps({"topology": topology, "run": run}) if run else ""
         remove_stale()
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner.pid}-{owner.start_time:.0f}-", dir=_parent()))
@@ -41,8 +46,13 @@ class RunDir:
             with contextlib.suppress(FileNotFoundError):
                 self._lock = _locked(self.path)
                 if not self.lost:
+                    self._write_name()
                     return
                 os.close(self._lock)
+
+    def _write_name(self) -> None:
+        if self._name:
+            (self.path / _NAME).write_text(self._name)
 
     @property
     def lost(self) -> bool:
@@ -59,6 +69,7 @@ class RunDir:
         # In place, so that processes that are forked later have this one.
         os.dup2(lock, self._lock, inheritable=False)
         os.close(lock)
+        self._write_name()
 
     def close(self) -> None:
         """Let go of the folder, which `system.start` removes."""
@@ -90,6 +101,15 @@ def living_run_dirs() -> list[Path]:
             if opened is not None and (not _lock_is_free(opened, fcntl.LOCK_SH) or owner.alive()):
                 found.append(path)
     return found
+
+
+def name_of(folder: Path) -> tuple[str, str] | None:
+    """Return the topology and the id of the run that has this folder, whether it answers or not; None where it has no name."""
+    try:
+        found = json.loads((folder / _NAME).read_text())
+        return str(found["topology"]), str(found["run"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def remove_stale() -> None:

@@ -7,17 +7,17 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from esault.errors import UsageError
-from esault.runtime.process.run_dir import living_run_dirs
+from esault.runtime.process.run_dir import living_run_dirs, name_of
 from esault.runtime.session.control_socket import NAME
 from esault.runtime.session.detached import any_begins
 from esault.value_class import value_class
 
-__all__ = ["Running", "ask", "choose", "is_address", "running"]
+__all__ = ["Running", "ask", "choose", "is_address", "running", "silent"]
 
 #: seconds that an answer to a question may take
 PATIENCE = 5.0
@@ -61,7 +61,11 @@ class Running:
 
     def is_called(self, name: str) -> bool:
         """Return whether `name` is the topology's name, or the beginning of the run's identity."""
-        return bool(name) and (self.name == name or self.run.startswith(name))
+        return _is_called(name, self.name, self.run)
+
+
+def _is_called(name: str, topology: str, run: str) -> bool:
+    return bool(name) and (topology == name or run.startswith(name))
 
 
 def is_address(name: str) -> bool:
@@ -113,14 +117,28 @@ def running() -> list[Running]:
     return sorted(found, key=lambda r: r.run)
 
 
-def _found(name: str | None, wait: Callable[[float], object], now: Callable[[], float]) -> list[Running]:
-    """Return those that answer. Where none of them is meant, one that is starting is waited for: on a busy machine it takes seconds."""
+def silent(found: Sequence[Running]) -> list[tuple[str, str]]:
+    """Return the topology and the id of each run that is there and not among those that answer: it is starting, ending, or frozen."""
+    answering = {each.run for each in found}
+    names = [name for folder in living_run_dirs() if (name := name_of(folder)) is not None]
+    return sorted({(topology, run) for topology, run in names if run not in answering}, key=lambda each: each[1])
+
+
+def _found(
+    name: str | None, wait: Callable[[float], object], now: Callable[[], float]
+) -> tuple[list[Running], list[tuple[str, str]]]:
+    """Return those that answer, and those that may be meant and do not.
+
+    One that is starting is waited for, where it is or may be the one that is meant: on a busy machine it takes seconds.
+    """
     until = now() + PATIENCE
     while True:
         found = running()
-        silent = len(living_run_dirs()) > len(found) or any_begins()
-        if not silent or now() >= until or any(name is None or each.is_called(name) for each in found):
-            return found
+        others = [each for each in silent(found) if name is None or _is_called(name, *each)]
+        meant = [each for each in found if name is None or each.is_called(name)]
+        clear = len(meant) == 1 or (name is None and len(meant) > 1)
+        if now() >= until or (not others and (clear or not any_begins())):
+            return found, others
         wait(0.05)
 
 
@@ -131,15 +149,23 @@ def choose(
     if name is not None and is_address(name):
         there = RemoteRun(name)
         return Running(there, next(ask(there, {"do": "status"}), {}))
-    found = _found(name, wait, now)
-    if not found:
-        raise UsageError("no topology is running (of this user, on this machine); start one with `esault run`")
+    found, others = _found(name, wait, now)
     chosen = [r for r in found if name is None or r.is_called(name)]
-    known = ", ".join(f"{r.name} ({r.run})" for r in found)
-    if not chosen:
-        raise UsageError(f"no running topology is named {name!r}; there are: {known}")
-    if len(chosen) > 1:
+    known = ", ".join(
+        [f"{r.name} ({r.run})" for r in found]
+        + [f"{topology} ({run}, which does not answer just now)" for topology, run in others]
+    )
+    if not found and not others:
+        raise UsageError("no topology is running (of this user, on this machine); start one with `esault run`")
+    if len(chosen) + len(others) > 1:
         raise UsageError(
             f"several topologies are running: {known}; say which with --run NAME or the beginning of its id"
         )
+    if others:
+        ((topology, run),) = others
+        raise UsageError(
+            f"{topology} ({run}) does not answer just now: it is starting, ending, or stands still; try again in a moment"
+        )
+    if not chosen:
+        raise UsageError(f"no running topology is named {name!r}; there are: {known}")
     return chosen[0]

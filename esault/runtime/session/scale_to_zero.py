@@ -116,7 +116,7 @@ class _Waiting:
 
     def __enter__(self) -> _Waiting:
         self._state = open_state(self._request, self._plan, self._view.notice)
-        self._run_dir = RunDir(Owner.current())
+        self._run_dir = RunDir(Owner.current(), self._plan.name, self._last.run)
         self._options = ControlOptions(self._request, self._hosts)
         control_socket = ControlSocket(Path(self._run_dir.path))
         dead_letters = dead_letter_paths(self._plan)

@@ -199,7 +199,7 @@ class Session:
         run = new_run()
         if state is not None:
             state.begin(self.plan, run)
-        held = self._run_dir = RunDir(owner)
+        held = self._run_dir = RunDir(owner, self.plan.name, run)
         run_dir = held.path
         console = ConsoleReader(RecordReader(self._view.line, self._logged))
         spec = RunSpec(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
 from esault.runtime.process import run_dir
 from esault.runtime.process.owner import Owner
-from esault.runtime.process.run_dir import RunDir, living_run_dirs, remove_stale
+from esault.runtime.process.run_dir import RunDir, living_run_dirs, name_of, remove_stale
 
 #: a process that this pid namespace does not have
 ELSEWHERE = Owner(4_000_000, 12.0)
@@ -93,3 +94,15 @@ def test_a_folder_that_was_replaced_is_lost_and_cannot_be_made_again(make):
     assert folder.lost
     with pytest.raises(FileExistsError):
         folder.make_again()
+
+
+def test_a_folder_says_what_its_run_is_called_also_when_it_was_made_again(parent):
+    folder, other = RunDir(ELSEWHERE, "words", "20261130-1"), RunDir(ELSEWHERE)
+    try:
+        assert (name_of(folder.path), name_of(other.path)) == (("words", "20261130-1"), None)
+        shutil.rmtree(folder.path)
+        folder.make_again()
+        assert name_of(folder.path) == ("words", "20261130-1")
+    finally:
+        folder.close()
+        other.close()
