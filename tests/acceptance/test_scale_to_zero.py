@@ -8,11 +8,13 @@ from collections import Counter
 
 import pytest
 from nodes import NodeProcess
+from ports import free_port
 from waiting import PATIENCE
 
-from esault.cluster.key import ClusterKey
+from esault.cluster.key import ClusterKey, make_key
 from esault.cluster.survey import ask
 from esault.errors import UsageError
+from esault.runtime.session.control_client import KEY, choose
 
 pytestmark = pytest.mark.slow
 
@@ -119,3 +121,21 @@ def test_what_cannot_be_is_refused_with_the_remedy(command, flow, options, said)
     more = {"path": "in/*.txt", "out": "out.jsonl"} if flow == "followed_tallies" else {"out": "out.jsonl"}
     code, _, err = command.run(flow, "--scale-to-zero", "1", *options, **more)
     assert code == 2 and said in err
+
+
+def test_other_machines_may_ask_it_at_one_port_while_it_is_there_and_while_it_is_not(command, monkeypatch):
+    words = [f"w{i % 7}" for i in range(20)]
+    write(command, words[:10])
+    key, address = command.folder / "cluster.key", f"127.0.0.1:{free_port()}"
+    make_key(key)
+    monkeypatch.setenv(KEY, str(key))
+    start(command, "--control", address, "--key", str(key))
+    asked = lambda: choose(address).status.get("phase")
+    at_zero(command, 10)
+    assert asked() == ZERO
+    write(command, words[10:])
+    at_zero(command, 20)
+    assert asked() == ZERO
+    code, _, err = command.stop()
+    assert code == 0, err
+    check(command, words)

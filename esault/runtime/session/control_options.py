@@ -27,6 +27,10 @@ class ControlOptions:
             from esault.cluster.audit import AuditLog
 
             self.audit = AuditLog(request.audit)
+        self.open_remote(request, hosts)
+
+    def open_remote(self, request: Request, hosts: HostsSpec | None) -> None:
+        """Listen where other machines ask, if that is asked for. Raises UsageError."""
         if request.control is not None:
             from esault.cluster.key import ClusterKey, loopback_key
             from esault.runtime.session.remote_control import RemoteControl
@@ -40,9 +44,14 @@ class ControlOptions:
             self._remote.serve(control_socket)
             notice(f"other machines may ask at {self._remote.address}, by a key with a role")
 
-    def close(self) -> None:
-        """Hear no caller any more."""
+    def close_remote(self) -> None:
+        """Hear no other machine any more; another one may listen there at once."""
         if self._remote is not None:
             self._remote.close()
+            self._remote = None
+
+    def close(self) -> None:
+        """Hear no caller any more."""
+        self.close_remote()
         if self.audit is not None:
             self.audit.close()

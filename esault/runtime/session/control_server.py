@@ -101,13 +101,13 @@ class ControlServer:
         self._leaving.append((caller, request.savepoint))
         self._tell(StopRun() if request.now else DrainRun())
 
-    def ended(self, how: str) -> None:
-        """The run is over."""
+    def ended(self, how: str, unheard: str = "the run has ended") -> None:
+        """The run is over. `unheard` is the error for those whose requests were not taken."""
         for caller in self._commands.values():
             caller.answer(error=RUN_ENDED)
         for caller, savepoint in self._leaving:
             caller.answer(**(self._kept(savepoint, how) if savepoint else {"done": True, "ended": how}))
-        self._control_socket.close()
+        self._control_socket.close(unheard)
 
     def _kept(self, savepoint: str, how: str) -> dict[str, Any]:
         """Keep the last checkpoint under a name, and return what there is to say."""

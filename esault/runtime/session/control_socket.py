@@ -123,8 +123,8 @@ class ControlSocket(threading.Thread):
         finally:
             self._places.release()
 
-    def close(self) -> None:
-        """Let no caller in any more."""
+    def close(self, unheard: str = "the run has ended") -> None:
+        """Let no caller in any more. `unheard` is the error for those whose requests were not taken."""
         with self._closing:
             self._closed = True
             with contextlib.suppress(OSError):
@@ -133,7 +133,7 @@ class ControlSocket(threading.Thread):
             with contextlib.suppress(OSError):
                 self._path.unlink()
         while self.callers:
-            self.callers.popleft().answer(error="the run has ended")
+            self.callers.popleft().answer(error=unheard)
 
 
 def _who(connection: socket.socket) -> str:

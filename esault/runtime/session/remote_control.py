@@ -116,8 +116,9 @@ class RemoteControl(threading.Thread):
         self._to.callers.append(caller)
 
     def close(self) -> None:
-        """Let no caller in any more."""
+        """Let no caller in any more. The port is free at once."""
         self._closed = True
+        _shut(self._listener)  # `accept` in the thread would hold it for a second
         self._listener.close()
 
 

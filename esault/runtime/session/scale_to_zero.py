@@ -39,6 +39,8 @@ __all__ = ["run_scaled_to_zero"]
 
 #: phase of one for which input has come, and no host is there to go on on
 WAITING_FOR_HOSTS = "waiting for hosts"
+#: what is said to those who ask while another process of it takes over
+GOES_ON = "the run is going on just now: ask again"
 #: seconds between two looks at the sources, and between two tries to begin, or to look, where that has failed
 LOOK_EVERY, AGAIN_EVERY = 1.0, 5.0
 #: seconds between two looks at who asks
@@ -49,13 +51,14 @@ def run_scaled_to_zero(request: Request) -> Report:
     """Run it, as often as input comes; the report of the last time. Raises as `Session` does."""
     assert request.scale_to_zero is not None and isinstance(request.topology, Located)
     check_watched(request.topology.build(dict(request.params)).plan())
+    session = Session(request, IdleWatch(request.scale_to_zero))  # until it runs a signal ends it like any command
     with _Signals() as signals:
-        return _run(request, request.scale_to_zero, signals)
+        return _run(request, session, signals)
 
 
-def _run(request: Request, idle: float, signals: _Signals) -> Report:
+def _run(request: Request, first: Session, signals: _Signals) -> Report:
     until = None if request.seconds is None else time.monotonic() + request.seconds
-    session: Session | None = Session(request, IdleWatch(idle))
+    session: Session | None = first
     while True:
         assert session is not None
         report = session.run()
@@ -118,17 +121,16 @@ class _Waiting:
         self._state = open_state(self._request, self._plan, self._view.notice)
         self._run_dir = RunDir(Owner.current(), self._plan.name, self._last.run)
         self._options = ControlOptions(self._request, self._hosts)
-        control_socket = ControlSocket(Path(self._run_dir.path))
+        self._control_socket = ControlSocket(Path(self._run_dir.path))
         dead_letters = dead_letter_paths(self._plan)
-        self._server = ControlServer(
-            control_socket, self._plan.name, self._last.run, self._take, self._state, dead_letters, self._options.audit
-        )
-        control_socket.start()
-        self._options.serve(control_socket, lambda text: None)
+        about = (self._plan.name, self._last.run, self._take, self._state, dead_letters)
+        self._server = ControlServer(self._control_socket, *about, self._options.audit)
+        self._control_socket.start()
+        self._options.serve(self._control_socket, lambda text: None)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._server.ended("paused")
+        self._server.ended("paused", GOES_ON)
         self._options.close()
         if self._state is not None:
             self._state.close()
@@ -188,15 +190,31 @@ class _Waiting:
         """Return the run that goes on; None where it is to end before its hosts are there."""
         assert self._request.scale_to_zero is not None
         while True:
+            self._options.close_remote()  # the port is for the run that goes on
             try:
-                return Session(self._request, IdleWatch(self._request.scale_to_zero))
+                session = Session(self._in_time(), IdleWatch(self._request.scale_to_zero))
             except UsageError as error:
                 if self._request.hosts is None:
                     raise
                 self._phase = WAITING_FOR_HOSTS
                 self._tell(f"there is input, and the run cannot go on yet: {error}")
+            else:
+                self._server.serve()  # it may have taken long to reach all hosts
+                if not self._ends:
+                    return session
+                session.close()
+                return None
+            self._options.open_remote(self._request, self._hosts)
+            self._options.serve(self._control_socket, lambda text: None)
             if not self._serve(AGAIN_EVERY):
                 return None
+
+    def _in_time(self) -> Request:
+        """Return the request with the seconds that are left of those that it has."""
+        left = self._request.seconds
+        if left is None:
+            return self._request
+        return replace(self._request, seconds=max(0.0, left - (time.monotonic() - self._began)))
 
     def _tell(self, text: str) -> None:
         if text != self._told:

@@ -179,6 +179,11 @@ class Session:
         kept = self._state.kept if self._state is not None else None
         return {**(widths(kept, self.plan) if kept is not None else {}), **self._parallelism}
 
+    def close(self) -> None:
+        """Let go of what was opened, where it is not run after all."""
+        self._control.close()
+        self._let_go()
+
     def _let_go(self) -> None:
         if self._state is not None:
             self._state.close()

@@ -55,7 +55,7 @@ class Caller:
 
 
 def server(told, *callers, state=None):
-    control_socket = SimpleNamespace(callers=deque(callers), close=lambda: None)
+    control_socket = SimpleNamespace(callers=deque(callers), close=lambda unheard: None)
     made = ControlServer(control_socket, "words", "run", told.append, state)
     made.serve()
     return made

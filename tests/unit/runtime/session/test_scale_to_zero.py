@@ -46,7 +46,7 @@ class Times:
     def __init__(self, folder, monkeypatch, ends, found=(), begins=()):
         (folder / "kept.py").write_text(TOPOLOGY)
         self.folder, self.ends, self.found, self.begins = folder, iter(ends), iter(found), iter(begins)
-        self.requests, self.notices, self.phases, self.closed = [], [], [], 0
+        self.requests, self.notices, self.phases, self.closed, self.given_up = [], [], [], 0, 0
         for name in ("LOOK_EVERY", "AGAIN_EVERY", "SERVE_EVERY"):
             monkeypatch.setattr(scale_to_zero, name, 0.001)
         monkeypatch.setattr(scale_to_zero, "Session", self.session)
@@ -56,7 +56,10 @@ class Times:
     def session(self, request, idle):
         """The first one begins; those behind it as `begins` says."""
         if self.requests and (error := next(self.begins, None)) is not None:
-            raise error
+            if callable(error):
+                error()
+            else:
+                raise error
         self.requests.append(request)
         ended, idle_now = next(self.ends)
         unit = UnitSnapshot(name="keep", kind="bolt", sub_units=3)
@@ -65,7 +68,10 @@ class Times:
         )
         plan = request.topology.build({}).plan()
         run = lambda: SimpleNamespace(ended=ended, number=len(self.requests))
-        return SimpleNamespace(run=run, idle=idle_now, plan=plan, hosts=None, last_snapshot=last)
+        return SimpleNamespace(run=run, idle=idle_now, plan=plan, hosts=None, last_snapshot=last, close=self.give_up)
+
+    def give_up(self):
+        self.given_up += 1
 
     def watch(self, located, params, kept):
         def found():
@@ -177,3 +183,31 @@ def test_it_answers_those_who_ask_and_ends_when_it_is_asked_to(times):
     assert "the run is scaled to zero" in refused["error"]
     assert stopped[-1] == {"done": True, "ended": "paused"}
     assert not [path for path in living_run_dirs() if Path(path).name.startswith(f"esault-{os.getpid()}-")]
+
+
+def test_what_comes_while_the_hosts_of_the_run_that_goes_on_are_reached_is_heeded(times):
+    ends = [("paused", True), ("drained", False)]
+    made = times(ends, found=["lines"], begins=[lambda: os.kill(os.getpid(), signal.SIGTERM)])
+    assert made.run().ended == "paused"
+    assert (len(made.requests), made.given_up) == (2, 1)
+
+
+def test_a_signal_before_it_has_begun_is_not_swallowed(times, monkeypatch):
+    heard = []
+    monkeypatch.setattr(scale_to_zero, "check_watched", lambda plan: None)
+    made = times([("drained", False)])
+    begin = made.session
+
+    def session(request, idle):
+        heard.append(signal.getsignal(signal.SIGTERM))
+        return begin(request, idle)
+
+    monkeypatch.setattr(scale_to_zero, "Session", session)
+    made.run()
+    assert heard == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_time_in_which_it_waits_for_input_counts(times):
+    made = times([("paused", True), ("drained", False)], found=[None] * 20 + ["lines"])
+    made.run(seconds=100.0)
+    assert made.requests[1].seconds < 100.0 - 20 * scale_to_zero.LOOK_EVERY
