@@ -19,6 +19,7 @@ from esault.cluster.codec import pack
 from esault.cluster.messages import HostStarted, Refusal, StartHost
 from esault.cluster.slot_messages import SlotDemand, SlotGrant
 from esault.cluster.slot_pool import SlotPool
+from esault.cluster.survey import Unavailable
 from esault.cluster.versions import installed
 from esault.errors import UsageError
 
@@ -73,12 +74,12 @@ class HostProcesses:
         Raises UsageError where there is none.
         """
         if order.run in self._all or order.run in self._waiting:
-            raise UsageError(f"run {order.run} is just leaving host {self._node}")
+            raise Unavailable(f"run {order.run} is just leaving host {self._node}")
         who = ", ".join(f"{each.name} has {each.slots}" for each in self.pool.shares())
         try:
             at_once = self.pool.admit(order.run, order.name, order.slots, order.priority)
         except ValueError:
-            raise UsageError(
+            raise Unavailable(
                 f"host {self._node} has {self.pool.free} of {self.pool.slots} slots free, not {order.slots} ({who or 'no run is here'})"
             ) from None
         if not at_once:
@@ -112,7 +113,7 @@ class HostProcesses:
         for run, (_, answer, _) in list(self._waiting.items()):
             del self._waiting[run]
             self.pool.leave(run)
-            answer(Refusal(why))
+            answer(Refusal(why, for_now=True))
 
     def divide(self, now: float) -> None:
         """Divide the slots anew: tell runs what they may hold, and start those that have waited."""

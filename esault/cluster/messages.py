@@ -106,6 +106,8 @@ class Refusal:
     """The answer is no; the connection is closed behind it."""
 
     text: str
+    #: asked later, it may be yes
+    for_now: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from esault.cluster.messages import (
 from esault.cluster.shared import read_mark
 from esault.cluster.shipment import check_versions
 from esault.cluster.slot_messages import SlotDemand
+from esault.cluster.survey import Unavailable
 from esault.cluster.termination import TerminationNotice
 from esault.cluster.tls import Refused
 from esault.cluster.versions import PYTHON, differences, hello, installed
@@ -330,9 +331,9 @@ class Node:
             log.info("node %s (%s) has joined", message.name, message.address)
             self._learn((Member(message.name, message.address),))
 
-    def _refuse(self, caller: _Caller, text: str, why: str) -> None:
+    def _refuse(self, caller: _Caller, text: str, why: str, for_now: bool = False) -> None:
         log.warning("node %s refused %s: %s", self.name, caller.connection.peer, why)
-        caller.connection.send(Refusal(text))
+        caller.connection.send(Refusal(text, for_now))
 
     # members ---------------------------------------------------------------------------------------
 
@@ -400,12 +401,12 @@ class Node:
     def _start_host(self, caller: _Caller, message: StartHost) -> None:
         try:
             if self.draining:
-                raise UsageError(f"host {self.name} drains and takes no runs")
+                raise Unavailable(f"host {self.name} drains and takes no runs")
             check_versions(message.versions, self.name)
             self._host_processes.start(message, partial(self._answer, caller), caller)
         except UsageError as error:
             self._note(caller, "start", str(error), run=message.run, topology=message.name, slots=message.slots)
-            self._refuse(caller, str(error), str(error))
+            self._refuse(caller, str(error), str(error), isinstance(error, Unavailable))
             return
         self._note(caller, "start", "accepted", run=message.run, topology=message.name, slots=message.slots)
         if abs(message.ahead) > _CLOCKS:

@@ -49,6 +49,10 @@ __all__ = ["Hosts"]
 
 #: seconds that the first hosts have to get ready
 READY_WITHIN: Final = 40.0
+#: ... and one that does not take the run for now: the others begin without it
+_SOON: Final = 5.0
+#: seconds after which one that will never take the run ends it
+_MISFIT_AFTER: Final = 2.0
 #: seconds in which the hosts are told that the run is over
 _LEAVE_WITHIN: Final = 2.0
 #: lines that wait for a slow terminal; those beyond are dropped, and said so
@@ -83,7 +87,9 @@ class Hosts:
         self._since = time.monotonic()
         #: of those that were lost; a run that has not begun does not wait for them
         self._were_lost: set[str] = set()
+        #: why they do not take the run, by address: those that do not fit, and those that do not answer or cannot just now
         self._refusals: dict[str, str] = {}
+        self._unavailable: dict[str, str] = {}
         self.usage: dict[str, HostUsage] = {}
         self.readings: deque[ProbeReading] = deque()
         #: words of sub-units, Exited, and names of hosts (joined, lost) in the order in which they came
@@ -176,14 +182,17 @@ class Hosts:
         missing = self._missing
         if len(missing) == len(self._hosts.nodes):
             return False
-        patient = time.monotonic() - self._since <= READY_WITHIN
-        return not patient or all(address in self._were_lost for address in missing)
+        waited = time.monotonic() - self._since
+        away = {*self._were_lost, *(self._unavailable if waited > _SOON else ())}
+        return waited > READY_WITHIN or away.issuperset(missing)
 
     def tell_missing(self) -> None:
         """Say of each host that is not up that the run begins without it."""
         for address in self._missing:
+            why = self._unavailable.get(address, "").removeprefix(f"{address}: ")
+            why = why and f" ({why})"
             self.notices.append(
-                f"host {address} is not there: the run begins without it, and uses it as soon as it can"
+                f"host {address} is not there{why}: the run begins without it, and uses it as soon as it can"
             )
 
     @property
@@ -194,12 +203,16 @@ class Hosts:
     @property
     def late(self) -> str | None:
         """Return why the run cannot start; None while it may."""
-        missing = self._missing
-        refused = [self._refusals[a] for a in missing if a in self._refusals and "leaving" not in self._refusals[a]]
-        if refused and time.monotonic() - self._since > 2.0:
+        missing, waited = self._missing, time.monotonic() - self._since
+        refused = [self._refusals[address] for address in missing if address in self._refusals]
+        if refused and waited > _MISFIT_AFTER:
             return f"a host does not take this run: {refused[0]}"
-        if len(missing) == len(self._hosts.nodes) and time.monotonic() - self._since > READY_WITHIN:
+        if len(missing) < len(self._hosts.nodes):
+            return None
+        if waited > READY_WITHIN:
             return f"no answer from {', '.join(missing)} within {READY_WITHIN:g} s"
+        if waited > _SOON and self._unavailable.keys() >= set(missing):
+            return f"no host takes this run now: {'; '.join(self._unavailable[address] for address in missing)}"
         return None
 
     # what has come -----------------------------------------------------------------------------------
@@ -227,9 +240,11 @@ class Hosts:
         elif isinstance(event, LostHost):
             self._lost(event)
         elif isinstance(event, Refusing):
-            if event.misfit and self._refusals.get(link.address) != event.why and "leaving" not in event.why:
+            if event.misfit and self._refusals.get(link.address) != event.why:
                 self.notices.append(f"{event.why}; it takes no part so far")
-            self._refusals[link.address] = event.why
+            told, other = (self._refusals, self._unavailable) if event.misfit else (self._unavailable, self._refusals)
+            told[link.address] = event.why
+            other.pop(link.address, None)
         elif isinstance(event, News):
             self._news(link, event)
         elif isinstance(event, Granted):
@@ -257,6 +272,7 @@ class Hosts:
         self._were_lost.discard(link.address)
         self._addresses[event.name] = link.address
         self._refusals.pop(link.address, None)
+        self._unavailable.pop(link.address, None)
         self._demanded.pop(event.name, None)
         self._grants.pop(event.name, None)
         sharing = self._hosts.sharing

@@ -208,7 +208,7 @@ class HostConnection(threading.Thread):
                 raise Lost(f"host {welcome.name} has no free slot of its {welcome.slots}")
             started = node.ask(order, _READY_WITHIN, HostStarted, Refusal)
             if isinstance(started, Refusal):
-                raise Refused(started.text)
+                raise (Lost if started.for_now else Refused)(started.text)
             host_process = call(host, started.port, self._run_key.client, _ANSWER_WITHIN)
             host_process.ask(Attach(order.run), _ANSWER_WITHIN, Attached)
             self._begun = self._releasing = False

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from esault.cluster.messages import OutputLine
 from esault.runtime.driver import hosts
 from esault.runtime.driver.hosts import Hosts
-from esault.runtime.remote.host_connection import LostHost
+from esault.runtime.remote.host_connection import LostHost, Refusing
 
 
 def test_lines_that_are_dropped_are_told_of_once(monkeypatch):
@@ -41,7 +41,7 @@ def starting(*up, since=0.0, lost=()):
     here.cluster = SimpleNamespace(hosts=dict.fromkeys(up), lose=lambda name: here.cluster.hosts.pop(name, None))
     here._since = time.monotonic() - since
     here._addresses, here._were_lost, here._where = {name: name for name in "abc"}, set(), {}
-    here._refusals, here.notices, here.usage = {}, deque(), {}
+    here._refusals, here._unavailable, here.notices, here.usage = {}, {}, deque(), {}
     for name in lost:
         here._lost(LostHost(name, "killed"))
     here.notices.clear()
@@ -81,3 +81,30 @@ def test_one_that_will_not_take_it_ends_it():
     here = starting("a", "b", since=3.0)
     here._refusals["c"] = "other packages"
     assert here.late == "a host does not take this run: other packages"
+
+
+def refusing(here, misfit, **why):
+    for name, text in why.items():
+        here._take(SimpleNamespace(address=name), Refusing(text, misfit))
+    return here
+
+
+def test_it_begins_without_one_that_cannot_take_it_just_now_and_says_why():
+    here = refusing(starting("a", "b"), False, c="c: host c drains")
+    assert (here.ready, here.late) == (False, None)  # for a moment
+    here = refusing(starting("a", "b", since=6.0), False, c="c: host c drains")
+    assert (here.ready, here.late) == (True, None)
+    here.tell_missing()
+    assert list(here.notices) == [
+        "host c is not there (host c drains): the run begins without it, and uses it as soon as it can"
+    ]
+    refusing(here, True, c="c: other packages")
+    assert not here.ready
+    assert here.late == "a host does not take this run: c: other packages"
+
+
+def test_where_none_can_take_it_just_now_it_ends_and_says_why():
+    here = refusing(starting(since=3.0), False, a="a: Connection refused", b="b: no free slot", c="c: no free slot")
+    assert (here.ready, here.late) == (False, None)
+    here._since -= 3.0
+    assert here.late == "no host takes this run now: a: Connection refused; b: no free slot; c: no free slot"
