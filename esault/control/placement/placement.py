@@ -57,6 +57,8 @@ class HostRecord:
     others: tuple[tuple[str, int | None, int], ...] = ()
     #: unit -> sub-units that are here
     units: dict[str, int] = field(default_factory=dict)
+    #: another number each time that a host of this name joins
+    life: int = 0
 
     @property
     def used(self) -> int:
@@ -93,8 +95,9 @@ class Cluster:
         self._hourly_budget = hourly_budget
         #: what those that are taken cost an hour at most at a time
         self.most_hourly = 0.0
-        #: hosts by name
+        #: hosts by name, and how many have joined so far
         self.hosts: dict[str, HostRecord] = {}
+        self._joined = 0
         #: names of those that run short of memory
         self.short: frozenset[str] = frozenset()
         #: by host, of all that there were
@@ -107,7 +110,9 @@ class Cluster:
 
     def join(self, name: str, slots: int, offers: Iterable[str] = (), slot_price: float = 0.0) -> None:
         """Add a host, which offers slots from now on."""
-        self.hosts[name] = HostRecord(name, slots, frozenset(offers), slot_price, free=set(range(slots)))
+        self._joined += 1
+        free = set(range(slots))
+        self.hosts[name] = HostRecord(name, slots, frozenset(offers), slot_price, free=free, life=self._joined)
         self.costs.setdefault(name, SlotCost(slot_price)).slot_price = slot_price
 
     def drain(self, name: str) -> None:
@@ -196,11 +201,15 @@ class Cluster:
         self.most_hourly = max(self.most_hourly, self.hourly)
         return Slot(name, number)
 
+    def life(self, name: str) -> int:
+        """Return a number that is another one once the host was lost and has come back empty; 0: it is not there."""
+        return self.hosts[name].life if name in self.hosts else 0
+
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
         """Forget a sub-unit that is gone from this host, and take its slot back if it had one."""
         host = self.hosts.get(name)
         if host is None or host.units.get(request.unit, 0) < 1:
-            return  # it was lost meanwhile, and may have come back empty
+            return
         host.units[request.unit] -= 1
         if slot is not None and slot.number in host.held:
             host.held.discard(slot.number)

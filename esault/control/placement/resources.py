@@ -77,6 +77,10 @@ class Resources(Protocol):
         """Return a slot of this host for a sub-unit that is there already; None where all are taken."""
         ...
 
+    def life(self, name: str) -> int:
+        """Return a number that is another one once the host was lost and has come back empty; 0: it is not there."""
+        ...
+
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
         """Forget a sub-unit that is gone from this host, and take its slot back if it had one."""
         ...
@@ -122,6 +126,10 @@ class OneHost:
         self._free.discard(number)
         return Slot(self._host, number)
 
+    def life(self, name: str) -> int:
+        """One: it is lost with the run."""
+        return 1
+
     def leave(self, request: SlotRequest, name: str, slot: Slot | None) -> None:
         """Give a slot back. One that is free already stays free."""
         if slot is not None and slot.number in self._all:
@@ -139,7 +147,8 @@ class Places:
         self.most_held = 0
         #: slots that were asked for by hand and are not there yet, and until when they are wanted
         self._asked, self._asked_until = 0, 0.0
-        self._requests: dict[int, tuple[SlotRequest, str, Slot | None]] = {}
+        #: what each has asked for and got, and the life of its host in which it did
+        self._requests: dict[int, tuple[SlotRequest, str, Slot | None, int]] = {}
         #: host and unit of each that ever had one
         self.hosts: dict[int, str] = {}
         self._units: dict[int, str] = {}
@@ -150,7 +159,7 @@ class Places:
         """Return a host for a new sub-unit, with a slot while there are any. Raises UsageError when no host will do."""
         host, slot = self._resources.allocate(request)
         self._mark = None
-        self._requests[incarnation] = (request, host, slot)
+        self._requests[incarnation] = (request, host, slot, self._resources.life(host))
         self.hosts[incarnation] = host
         self._units[incarnation] = request.unit
         self.most_held = max(self.most_held, self._held)
@@ -163,7 +172,7 @@ class Places:
     @property
     def crowded(self) -> list[int]:
         """Sub-units without a slot."""
-        return [incarnation for incarnation, (_, _, slot) in self._requests.items() if slot is None]
+        return [incarnation for incarnation, (_, _, slot, _) in self._requests.items() if slot is None]
 
     def free(self) -> int:
         """Return how many slots are free, or would be if they were asked for, and within the budget."""
@@ -205,7 +214,7 @@ class Places:
 
     @property
     def _held(self) -> int:
-        return sum(bool(request.unit) for request, _, _ in self._requests.values())
+        return sum(bool(request.unit) for request, *_ in self._requests.values())
 
     def settle(self, living: Callable[[], Collection[int]], mark: object) -> None:
         """Take back the slots of those that are gone, and give slots to those without one.
@@ -216,8 +225,10 @@ class Places:
             return
         alive = living()
         for incarnation in [each for each in self._requests if each not in alive]:
-            self._resources.leave(*self._requests.pop(incarnation))
-        for incarnation, (request, host, slot) in list(self._requests.items()):
-            if slot is None:
-                self._requests[incarnation] = (request, host, self._resources.slot_on(host))
+            request, host, slot, life = self._requests.pop(incarnation)
+            if self._resources.life(host) == life:  # else it went with the host, whose slots are others' by now
+                self._resources.leave(request, host, slot)
+        for incarnation, (request, host, slot, life) in list(self._requests.items()):
+            if slot is None and self._resources.life(host) == life:
+                self._requests[incarnation] = (request, host, self._resources.slot_on(host), life)
         self._mark = None if self.crowded else mark  # a slot may come with a host

@@ -183,7 +183,9 @@ class Hosts(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self):
         slots = [
-            slot for _, host, slot in self.places._requests.values() if slot is not None and host in self.cluster.hosts
+            slot
+            for _, host, slot, _ in self.places._requests.values()
+            if slot is not None and host in self.cluster.hosts
         ]
         assert len(slots) == len(set(slots))
         for name, host in self.cluster.hosts.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from esault.control.placement.placement import Cluster
 from esault.control.placement.resources import OneHost, Places, Slot, SlotRequest
 from esault.elasticity.budget import Budget
 from esault.errors import UsageError
@@ -75,3 +76,18 @@ def test_free_are_no_more_than_a_budget_leaves_and_ack_servers_take_none_of_it()
     assert places.free() == 0
     places.settle(lambda: {1, 2, 3}, "some have gone")
     assert places.free() == 1
+
+
+def test_those_that_went_with_a_host_take_nothing_of_it_when_it_has_come_back():
+    """The driver may find out of both at once, and makes others in their places one after the other."""
+    cluster = Cluster()
+    cluster.join("a", 2)
+    places = Places(cluster)
+    places.place(1, SEAT)
+    places.place(2, SEAT)
+    cluster.lose("a")
+    cluster.join("a", 2)
+    places.settle(lambda: {1}, "the second has been replaced")
+    places.place(3, SEAT)
+    places.settle(lambda: {3}, "the first is gone")
+    assert (cluster.hosts["a"].taken, cluster.hosts["a"].used, cluster.free) == (1, 1, 1)
