@@ -120,6 +120,8 @@ class Node:
         #: it was let in once: what is refused later is no mistake of who started this node
         self._has_joined = False
         self._members = {self.name: Member(self.name, self.address)}
+        #: names of those that had joined here and have hung up: they may come back at another address
+        self._gone: set[str] = set()
         self._callers: dict[int, _Caller] = {}
         self._strangers = Strangers(f"node {self.name}")
         self._signals = 0
@@ -245,6 +247,8 @@ class Node:
         self._select.unregister(caller.connection)
         caller.connection.close()
         self._host_processes.hung_up(caller)
+        if caller.hello is not None and caller.hello.name:
+            self._gone.add(caller.hello.name)
 
     def _take(self, caller: _Caller, message: Any) -> None:
         if isinstance(message, Hello):
@@ -300,10 +304,11 @@ class Node:
             self._hang_up(caller)
             return
         other = self._members.get(message.name)
-        if message.name and other is not None and other.address != message.address:
+        elsewhere = other is not None and other.address != message.address
+        if elsewhere and message.name not in self._gone:
             self._refuse(
                 caller,
-                f"there is a node named {message.name!r} already, at {other.address}; say --name",
+                f"there is a node named {message.name!r} already, at {self._members[message.name].address}; say --name",
                 "a name twice",
             )
             self._note(caller, "join", "a name twice", name=message.name, address=message.address)
@@ -329,6 +334,9 @@ class Node:
         self._note(caller, "join" if message.name else "look", "accepted", **does)
         if message.name:
             log.info("node %s (%s) has joined", message.name, message.address)
+            self._gone.discard(message.name)
+            if elsewhere:
+                del self._members[message.name]
             self._learn((Member(message.name, message.address),))
 
     def _refuse(self, caller: _Caller, text: str, why: str, for_now: bool = False) -> None:

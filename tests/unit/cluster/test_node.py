@@ -302,3 +302,21 @@ def test_code_that_somebody_left_in_the_nodes_folder_is_not_run(tmp_path):
     done = subprocess.run([*host_processes._PROGRAM, *missing], cwd=tmp_path, capture_output=True, text=True)
     assert "main" in done.stderr  # it came as far as the order, which is not there
     assert not (tmp_path / "planted").exists()
+
+
+def test_a_node_that_has_hung_up_may_come_back_at_another_address(node, call):
+    """As a pod does, or a machine that has started anew."""
+    first = call(hello("b", "10.0.0.2:7420"))
+    assert "already, at 10.0.0.2:7420" in call(hello("b", "10.0.0.9:7420")).said[0].text
+    first.connection.close()
+    for _ in range(1000):
+        node.turn(0.01)
+        if "b" in node._gone:
+            break
+    driver = call()
+    again = call(hello("b", "10.0.0.9:7420"))
+    assert isinstance(again.said[0], Welcome)
+    while not isinstance(news := driver.hear(), Nodes):
+        pass
+    assert Member("b", "10.0.0.9:7420") in news.members
+    assert "already, at 10.0.0.9:7420" in call(hello("b", "10.0.0.2:7420")).said[0].text
