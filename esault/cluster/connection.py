@@ -217,9 +217,15 @@ class Connection:
         own = self.fileno()
         if self._kept:
             seconds = 0.0
-        ready, room, _ = select.select([own, *also], [own] if self._out else [], [], max(0.0, seconds))
-        if room:
+        # Not `select`, which knows no descriptor above 1023: a program that calls `run` may have many files open.
+        poll = select.poll()
+        poll.register(own, select.POLLIN | (select.POLLOUT if self._out else 0))
+        for each in also:
+            poll.register(each, select.POLLIN)
+        found = dict(poll.poll(1000 * max(0.0, seconds)))
+        if found.get(own, 0) & select.POLLOUT:
             self.flush()
+        ready = [each for each, events in found.items() if events & ~select.POLLOUT]
         return [own, *ready] if self._kept and own not in ready else ready
 
     def ask(self, message: Any, seconds: float, *answers: type) -> Any:
@@ -243,7 +249,9 @@ class Connection:
         until = time.monotonic() + within
         try:
             while self._out and (left := until - time.monotonic()) > 0:
-                select.select([], [self], [], left)
+                poll = select.poll()
+                poll.register(self, select.POLLOUT)
+                poll.poll(1000 * left)
                 self.flush()
         except (Lost, OSError, ValueError):
             pass
