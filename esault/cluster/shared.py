@@ -89,9 +89,9 @@ def check_shared(written: Iterable[Written], file: HostsFile, found: Sequence[Fo
     """Raises UsageError for what hosts.toml declares as shared and a host sees otherwise, and for what is not declared and would
     be written by processes of several hosts, or on none that sees it.
 
-    Hosts that listen on loopback alone are one machine, and share all there is.
+    Hosts that listen on loopback alone are one machine, and share all there is; others that do not answer may come later.
     """
-    if all(is_loopback(split(each.address)[0]) for each in found):
+    if all(_is_here(address) for address in (*file.hosts, *(each.address for each in found))):
         return Sharing()
     declared = [os.path.realpath(folder) for folder in file.shared]
     shares: dict[str, Share] = {}
@@ -118,6 +118,14 @@ def check_shared(written: Iterable[Written], file: HostsFile, found: Sequence[Fo
     best = max(able, key=lambda host: host.welcome.free)
     pinned = tuple((each.unit, share) for each, share in own if each.unit is not None)
     return Sharing(tuple(shares.values()), best.welcome.name, pinned)
+
+
+def _is_here(address: str) -> bool:
+    """Return whether it is this machine; one without an address so far is another."""
+    try:
+        return is_loopback(split(address)[0])
+    except UsageError:
+        return False
 
 
 def read_mark(path: str) -> str | None:
