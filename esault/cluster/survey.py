@@ -18,6 +18,8 @@ __all__ = ["Found", "Unavailable", "Unreachable", "greet", "share_by_priority", 
 
 #: seconds that a host has to answer
 ANSWER_WITHIN = 5.0
+#: hosts that are asked at a time: one that is gone without a word takes as long as that
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def survey(addresses: Sequence[str], key: ClusterKey) -> tuple[list[Found], dict
         except Unreachable as error:
             return error
 
-    with ThreadPoolExecutor(max_workers=min(32, len(addresses))) as pool:
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         for address, each in zip(addresses, pool.map(ask_named, addresses)):
             if isinstance(each, Unreachable):
                 absent[address] = each
@@ -107,15 +109,19 @@ def survey(addresses: Sequence[str], key: ClusterKey) -> tuple[list[Found], dict
             found[each.address] = each
     if not found:
         raise next(iter(absent.values()))
-    for member in [m for each in list(found.values()) for m in each.welcome.members]:
-        if member.name in names:
-            continue
+    members = {m.address: m.name for each in found.values() for m in each.welcome.members if m.name not in names}
+
+    def ask_member(address: str) -> Found | None:
         try:
-            more = ask(member.address, key)
+            return ask(address, key)
         except UsageError:
-            continue  # it has left, or comes back while the run goes on
-        names[member.name] = member.address
-        found[member.address] = more
+            return None  # it has left, or comes back while the run goes on
+
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        for address, more in zip(members, pool.map(ask_member, members)):
+            if more is not None and members[address] not in names:
+                names[members[address]] = address
+                found[address] = more
     return list(found.values()), absent
 
 

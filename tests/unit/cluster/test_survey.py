@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+
 import pytest
 
-from esault.cluster.messages import Welcome
+from esault.cluster import survey as survey_module
+from esault.cluster.messages import Member, Welcome
 from esault.cluster.slot_messages import SlotShare
-from esault.cluster.survey import Found, Unavailable, share_by_priority, share_out
+from esault.cluster.survey import Found, Unavailable, Unreachable, share_by_priority, share_out
 
 
 def found(name, free, *shares, draining=False):
@@ -69,3 +73,21 @@ def test_slots_that_are_taken_may_be_free_later_so_that_it_is_no_wrong_use(nodes
     with pytest.raises(Unavailable, match=why) as refused:
         share_out(nodes, slots)
     assert not refused.value.wrong_use
+
+
+def test_members_that_have_gone_without_a_word_are_asked_all_at_once(monkeypatch):
+    """Each takes seconds, and on hosts that come and go there are many of them."""
+    members = (*(Member(f"gone{i}", f"gone{i}:1") for i in range(8)), Member("b", "b:1"), Member("a", "other:1"))
+    together = threading.Barrier(8, timeout=30)
+
+    def ask(address, key):
+        if address.startswith("gone"):
+            together.wait()
+            raise Unreachable(address)
+        here = found(address.partition(":")[0], 2)
+        return replace(here, welcome=replace(here.welcome, members=members))
+
+    monkeypatch.setattr(survey_module, "ask", ask)
+    answered, absent = survey_module.survey(["a:1"], None)
+    assert [each.address for each in answered] == ["a:1", "b:1"]
+    assert absent == {}
