@@ -68,7 +68,7 @@ _SAFE: dict[str, frozenset[str]] = {
         "msgpack.ext": "ExtType Timestamp",
         "msgspec._core": "UnsetType rebuild",
         "msgspec._utils": "rebuild",
-        "esault.payload.rebuild": "array array_view arrow dtype_of logger method none_type object_array scalar unset zone",
+        "esault.payload.rebuild": "array array_view arrow dtype_of logger member method none_type object_array scalar unset zone",
         "esault.topology.user_metrics": "kept",
         "esault.topology.window": "Window",
         "numpy": "ndarray dtype",
@@ -467,5 +467,6 @@ def as_script(path: str | None) -> Iterator[None]:
 
 
 def named() -> list[type]:
-    """Classes of the user's that were named in this process, by writing."""
-    return [thing for thing in _checked if isinstance(thing, type) and is_own(thing.__module__)]
+    """Classes of the user's that were named in this process, by writing or by reading: bytes that are kept as they came may name them."""
+    things = {*_checked, *(thing for _, thing in _found.values() if isinstance(thing, type))}
+    return [thing for thing in things if isinstance(thing, type) and is_own(thing.__module__)]

@@ -258,7 +258,9 @@ def _choose(kind: type) -> Callable[[Any], Any]:
     if kind is MethodType:
         return _method
     if issubclass(kind, enum.Enum):
-        return lambda thing: (kind, (thing._value_,))
+        if issubclass(kind, enum.Flag) or all(map(_is_equal_elsewhere, (each._value_ for each in kind))):
+            return lambda thing: (kind, (thing._value_,))
+        return lambda thing: (rebuild.member, (kind, thing._name_))
     module = str(kind.__module__).partition(".")[0]
     if kind is object:
         return _refused(
@@ -301,6 +303,14 @@ def _choose(kind: type) -> Callable[[Any], Any]:
         if _is_plain(kind):
             return _plain_slots if may_set(kind) else _plain_dict
     return lambda thing: _BY_ITSELF
+
+
+def _is_equal_elsewhere(value: Any) -> bool:
+    """Return whether the value of a member of an Enum is sure to find that again: a partial is equal to itself alone."""
+    kind = type(value)
+    if kind in (tuple, list, frozenset):
+        return all(map(_is_equal_elsewhere, value))
+    return kind in (str, bytes, int, bool, type(None)) or (kind is float and value == value)
 
 
 def attributes_only(kind: type) -> bool:

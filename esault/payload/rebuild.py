@@ -5,6 +5,7 @@ Each function here may be called by bytes of any origin: it checks what it gets,
 
 from __future__ import annotations
 
+import enum
 import logging
 import re
 import sys
@@ -22,6 +23,7 @@ __all__ = [
     "arrow_of",
     "dtype_of",
     "logger",
+    "member",
     "method",
     "none_type",
     "object_array",
@@ -54,6 +56,13 @@ def logger(name: str | None) -> logging.Logger:
     if name is not None and type(name) is not str:
         raise FrameError("a logger is named by a text")
     return logging.getLogger(name)
+
+
+def member(kind: type[enum.Enum], name: str) -> enum.Enum:
+    """A member of an Enum by its name. Raises FrameError."""
+    if not (isinstance(kind, type) and issubclass(kind, enum.Enum)) or name not in kind.__members__:
+        raise FrameError(f"{name!r:.40} is no member of {getattr(kind, '__qualname__', kind)!r:.40}")
+    return kind.__members__[name]
 
 
 def zone(key: str) -> tzinfo:

@@ -16,7 +16,7 @@ import io
 import pickle
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from esault.errors import FrameError
@@ -94,11 +94,26 @@ def _names(code: types.CodeType, found: set[str]) -> None:
 _NOTED = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__"})
 
 
+#: what in a record's class, or in a base of it, has a say in how its objects are written and read
+_SAYS = ("__slots__", "__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__")
+
+
 @functools.lru_cache(maxsize=1024)
 def describe(cls: type) -> tuple[str, ...]:
     """Return a description of a class; another description is another version of it."""
     fields = fields_of(cls)
-    return ("fields", *fields) if fields is not None else ("names", *sorted(mentioned(cls) - _NOTED))
+    if fields is None:
+        return ("names", *sorted(mentioned(cls) - _NOTED))
+    return ("fields", *fields, *_says(cls))
+
+
+def _says(cls: type) -> Iterator[str]:
+    """Yield what has a say in how objects are written and read, with the name of what was made for it by `dataclass` or attrs."""
+    for name in _SAYS:
+        found = next((vars(base)[name] for base in cls.__mro__[:-1] if name in vars(base)), None)
+        if found is not None:
+            made = getattr(found, "__name__", name)
+            yield name if made == name else f"{name} {made}"
 
 
 def _is_as(cls: type, said: Iterable[str]) -> bool:
@@ -164,7 +179,7 @@ class Evolution:
         known = mentioned(type(fresh)) | set(getattr(fresh, "__dict__", ()))
         kept = {}
         for name, value in state.items():
-            if name in known:
+            if (name in known and not _is_covered(fresh, name)) or not self.knew("", name):
                 kept[name] = _as_it_was(value, getattr(fresh, name, None)) if self._old_form else value
             else:
                 self.dropped["", name] += 1
@@ -186,7 +201,18 @@ class Evolution:
     def fields_then(self, cls: str) -> tuple[str, ...] | None:
         """The fields that a record's class had when the state was written."""
         said = self._schema.get(cls)
-        return tuple(said[1:]) if said and said[0] == "fields" else None
+        return tuple(name for name in said[1:] if not name.startswith(_SAYS)) if said and said[0] == "fields" else None
+
+    def knew(self, cls: str, name: str) -> bool:
+        """Return whether the code that wrote the state knew an attribute by its name: those of other names, such as of
+        `setattr(self, f"n_{key}", 1)`, are known to no code, and stay. What is not described may have known any."""
+        said = self._schema.get(cls)
+        return said is None or said[0] != "names" or name in said
+
+
+def _is_covered(fresh: Any, name: str) -> bool:
+    """Return whether a property of the class stands before an attribute that its objects do not have any more."""
+    return isinstance(getattr(type(fresh), name, None), property) and name not in vars(fresh)
 
 
 def _as_it_was(value: Any, fresh: Any) -> Any:
@@ -265,10 +291,17 @@ class _Evolving(pickle._Unpickler):
         stack: list[Any] = self.stack  # type: ignore[attr-defined]
         args = stack.pop()
         cls = stack.pop()
-        if args and issubclass(cls, tuple) and hasattr(cls, "_fields") and is_own(cls.__module__):
-            stack.append(_made(cls, self._today(cls, self._by_name(cls, args))))
-        else:
+        if not (args and is_own(cls.__module__)) or issubclass(cls, BaseException):
             stack.append(cls.__new__(cls, *args))
+        elif fields_of(cls) is not None:
+            stack.append(_made(cls, self._today(cls, self._by_name(cls, args))))  # it was a named tuple
+        elif issubclass(cls, tuple) or self._evolution.fields_then(self._names.get(cls, "")) is None:
+            stack.append(cls.__new__(cls, *args))
+        else:
+            thing = cls.__new__(cls)
+            stack.append(thing)
+            for name, value in self._evolved(cls, self._by_name(cls, args)).items():
+                object.__setattr__(thing, name, value)
 
     dispatch[pickle.NEWOBJ[0]] = _load_newobj
 
@@ -333,10 +366,13 @@ class _Evolving(pickle._Unpickler):
         if fields is None:
             if self._evolution.is_unchanged(self._names.get(cls, "?"), cls):
                 return values
-            known = mentioned(cls)
-            gone = [name for name in values if name not in known]
+            then, known = self._names.get(cls, "?"), mentioned(cls)
+            fresh = _fresh(cls)
+            covered = {name for name in values if fresh is not None and _is_covered(fresh, name)}
+            gone = [
+                name for name in values if (name not in known or name in covered) and self._evolution.knew(then, name)
+            ]
             missing = _set_in_init(cls) - set(values)
-            fresh = _fresh(cls) if missing else None
             added = {name: getattr(fresh, name) for name in missing if fresh is not None and hasattr(fresh, name)}
             self._evolution.note_added(self._named(cls), added)
         else:

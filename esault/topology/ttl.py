@@ -30,6 +30,11 @@ class TimeToLive:
         found = attributes.get(self._name)
         if found is None:
             return self.default
+        if type(found) is not tuple or len(found) != 2 or not isinstance(found[1], (int, float)):
+            self.__set__(
+                bolt, found
+            )  # of a version of the class in which it was an attribute as any other: its life begins now
+            return found
         value, at = found
         if self._now(bolt) < at + self.seconds:
             return value

@@ -58,6 +58,8 @@ class ElementOperator(Operator):
             levels_move=plan.watermarks,
             broadcast=self.copies,
         )
+        if self.timer_service is not None:
+            self.state.came = self.timer_service.key_came
         self._make, self._cls = maker_of_many(
             plan.factory, self.emitter, {"context": self.context, **NO_WINDOW, **self._members()}
         )

@@ -35,6 +35,8 @@ class OperatorState:
     nested = False
     #: whether a call of a key is open; None: none is ever
     busy: Callable[[Name], bool] | None = None
+    #: keys that came with timers of the user's, of which the bolt has none any more
+    left_timers = 0
     #: told of the name and the state of a key that came
     came: Callable[[Name, bytes], None] | None = None
 
@@ -104,9 +106,11 @@ class OperatorState:
         if key is None and self._beside:
             self.install_watermark(state, None)
             return
+        state, timers = self._apart(state)
         if self._timers is not None:
-            state, timers = self._apart(state)
             self._timers.put(canonical(key), timers)
+        elif any(name for name, _, _ in timers):
+            self.left_timers += 1
         self._by_key.put_state(key, state)
         if self.came is not None:
             self.came(canonical(key), state)
@@ -213,9 +217,11 @@ class OperatorState:
             return tuple(map(today, part)) if type(part) is tuple else part
 
         if self.nested:
-            return self.codec.pack_value(today(self.codec.unpack(state)))
-        if self._timers is None:
-            return self._evolved(state, evolution)
+            try:
+                opened = evolution.read(state)  # values that wait stand in it as they are
+            except FrameError as error:
+                raise self._lost(error) from None
+            return self.codec.pack_value(today(opened))
         state, timers = self._apart(state)
         return with_timers(self._evolved(state, evolution), timers, self.codec)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -21,6 +22,8 @@ __all__ = ["TimerService"]
 
 #: name of the engine's own timer of a key that expires by event time
 EXPIRY = ""
+#: when it is due where the key's newest time is not known, since its bolt had no `expire_after` then: with the first watermark
+UNKNOWN = math.nextafter(BEGINNING, 0)
 
 
 class TimerService:
@@ -156,7 +159,7 @@ class TimerService:
         at, _, key, name = found
         self.timers.cancel(key, name)
         if name == EXPIRY:
-            self._end(key)
+            self._end(key, at)
             return
         element = self._awake(key)
         if element is not None:
@@ -189,11 +192,16 @@ class TimerService:
             if due > self.timers.at(name, EXPIRY):
                 self.timers.set(name, EXPIRY, due, EVENT)
 
-    def _end(self, key: Name) -> None:
-        """Have a key expire, unless it waits for a timer, or all are finished now."""
+    def key_came(self, name: Name, state: bytes) -> None:
+        """See to it that a key expires which came with its state, and knows no time."""
+        if self._expire_after is not None and self.timers.at(name, EXPIRY) == BEGINNING:
+            self.timers.set(name, EXPIRY, UNKNOWN, EVENT)
+
+    def _end(self, key: Name, due: float) -> None:
+        """Have a key expire, unless it waits for a timer, or all are finished now. One of which no time is known lives from now on."""
         if self.levels.own == END_OF_TIME:
             return
-        if self.waits(key):
+        if due == UNKNOWN or self.waits(key):
             assert self._expire_after is not None
             self.timers.set(key, EXPIRY, self.levels.own + self._expire_after, EVENT)
         else:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from esault.counters import counted
 from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.checkpoint.state_writer import SNAPSHOT_TURN, StateWriter
 from esault.flow.handover.handover import Handover
@@ -124,6 +125,11 @@ class BoltSubUnit(SubUnit):
             evolved = restore.evolved(self.operator, self.incarnation)
             if evolved is not None:
                 self.outbox.append(evolved)
+            left = self.operator.state.left_timers
+            if left:
+                self.context.logger.warning(
+                    f"unit {plan.name!r}: {counted(left, 'key')} had timers, which are left out: the bolt has no on_timer any more"
+                )
             self._in_flight = self._resume_in_flight(build.restore, state_store)
         self.closing = None if parts.closing is None else parts.closing(self)
         self.timers = None if parts.timers is None else parts.timers(self)

@@ -108,6 +108,20 @@ class Color(enum.Enum):
     BLUE = ("b", 1)
 
 
+class Way(enum.Enum):
+    """Of values that are equal to themselves alone."""
+
+    DOUBLED = functools.partial(pow, 2)
+    MADE = functools.partial(make_list)
+    NONE = object()
+
+
+class Limit(enum.Enum):
+    NOT_A_NUMBER = math.nan
+    NONE = None
+    SOME = [1, (2, "x")]
+
+
 class Lvl(enum.IntEnum):
     LOW = 1
 

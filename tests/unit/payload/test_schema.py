@@ -134,9 +134,66 @@ def test_what_was_set_from_outside_and_is_known_to_the_class_stays(version):
         thing.name, thing.extra, thing.odd = "n", 1, 2
         return thing
 
-    found, dropped, _ = moved_to(version, code, code + "    def more(self):\n        return 1\n", make)
-    assert vars(found) == {"name": "n", "extra": 1}
-    assert dropped == {("R", "odd"): 1}
+    after = code.replace("extra", "other") + "    def more(self):\n        return 1\n"
+    found, dropped, _ = moved_to(version, code, after, make)
+    assert vars(found) == {"name": "n", "odd": 2}  # a name that no code says, and none said then
+    assert dropped == {("R", "extra"): 1}
+
+
+TWO = "    a: int\n    b: int\n"
+DATACLASS, NAMED = "@dataclasses.dataclass{}\nclass R:\n" + TWO, "class R(typing.NamedTuple):\n" + TWO
+FORMS = {
+    "plain": DATACLASS.format(""),
+    "frozen": DATACLASS.format("(frozen=True)"),
+    "slots": DATACLASS.format("(slots=True)"),
+    "frozen slots": DATACLASS.format("(frozen=True, slots=True)"),
+    "attrs with a dict": "@attrs.define(slots=False)\nclass R:\n" + TWO,
+    "attrs": "@attrs.define\nclass R:\n" + TWO,
+    "named tuple": NAMED,
+    "a class": "class R:\n    def __init__(self, a, b):\n        self.a, self.b = a, b\n",
+}
+
+
+@pytest.mark.parametrize("before", FORMS)
+@pytest.mark.parametrize("after", FORMS)
+def test_the_same_fields_in_another_kind_of_class_keep_their_values(version, before, after):
+    if after == "named tuple" != before:
+        with pytest.raises(FrameError, match="written by another version of the code"):
+            moved_to(version, FORMS[before], FORMS[after], lambda m: m.R(a=1, b=2))
+        return
+    found, dropped, changed = moved_to(version, FORMS[before], FORMS[after], lambda m: m.R(a=1, b=2))
+    assert (found.a, found.b) == (1, 2)
+    assert not dropped
+    written_alike = ({"plain", "frozen", "attrs with a dict"}, {"slots"})
+    assert changed == (before != after and not any({before, after} <= each for each in written_alike))
+
+
+def test_a_setstate_that_is_new_in_a_dataclass_gets_a_dict(version):
+    after = FORMS["plain"] + "    def __setstate__(self, state):\n        self.__dict__.update(state, c=3)\n"
+    found, _, changed = moved_to(version, FORMS["plain"], after, lambda m: m.R(a=1, b=2))
+    assert changed
+    assert vars(found) == {"a": 1, "b": 2, "c": 3}
+
+
+def test_what_a_version_said_that_described_no_kinds_of_classes_is_read(version):
+    module = version(FORMS["frozen slots"])
+    state = Codec().pack_value({"it": module.R(1, 2)})
+    evolution = Evolution({"esault_schema_models:R": ("fields", "a", "b")})
+    assert evolution.needed(None)
+    assert evolution.read(state)["it"] == module.R(1, 2)
+    assert not evolution.dropped and not evolution.added
+
+
+def test_an_attribute_that_became_a_property_is_said_unless_the_property_keeps_it_there(version):
+    before = "class R:\n    def __init__(self):\n        self.n = 1\n"
+    head = "class R:\n    def __init__(self):\n        self.{} = 0\n"
+    told = "    @property\n    def n(self):\n        return self.{}\n"
+    found, dropped, _ = moved_to(version, before, head.format("m") + told.format("m"), lambda m: m.R())
+    assert (vars(found), dropped) == ({"m": 0}, {("R", "n"): 1})
+    keeps = head.format("n") + told.format("__dict__['n']")
+    keeps += "    @n.setter\n    def n(self, n):\n        self.__dict__['n'] = n\n"
+    found, dropped, _ = moved_to(version, before, keeps, lambda m: m.R())
+    assert (vars(found), dropped) == ({"n": 1}, {})
 
 
 def test_cycles_and_what_stands_twice_stay_so(version):

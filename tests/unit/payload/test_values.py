@@ -127,6 +127,26 @@ def test_what_stands_twice_in_a_state_is_one_object(shared):
     assert state["a"] is state["b"][0] is state["c"][1][0]
 
 
+@pytest.mark.parametrize("member", [*kinds.Way, *kinds.Limit], ids=str)
+def test_members_of_an_enum_are_themselves_whatever_their_values_are(member):
+    for way in WAYS:
+        assert way(member) is member, way.__name__
+
+
+def test_a_member_that_is_gone_is_named():
+    data = codec.pack_value([kinds.Way.DOUBLED]).replace(b"DOUBLED", b"TREBLED")
+    with pytest.raises(FrameError, match="'TREBLED' is no member of 'Way'"):
+        codec.unpack(data)
+
+
+def test_classes_are_named_by_what_is_read_too():
+    data = codec.pack_value([kinds.D(1, [])])
+    class_names.forget()
+    assert kinds.D not in class_names.named()
+    codec.unpack(data)
+    assert kinds.D in class_names.named()
+
+
 def test_what_contains_itself_travels():
     loop: list = [1]
     loop.append(loop)
