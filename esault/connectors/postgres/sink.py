@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from typing import Any, ClassVar
 
+from esault.connectors.postgres.cells import Json
 from esault.connectors.postgres.client import Client, table_name
 from esault.connectors.postgres.statements import Statements
 from esault.errors import SinkError, TopologyError
@@ -236,4 +237,4 @@ def _cell(value: Any) -> Any:
     way = plainer(type(value))
     if way is not None:
         return way(value)
-    return encode_value(value).decode() if isinstance(value, (dict, list, tuple)) else value
+    return Json(encode_value(value).decode()) if isinstance(value, (dict, list, tuple)) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from esault.connectors.postgres.cells import Cells
 from esault.connectors.postgres.client import library, qualified, quoted, table_name
 from esault.connectors.postgres.constraints import Constraints
 from esault.errors import EsaultError, SinkError
@@ -13,6 +14,15 @@ __all__ = ["Statements"]
 
 #: of the staging table, besides the columns: which rows, whose, when they were written, and whether they remove their key
 _ADDED = ("_esault_handle text", "_esault_lineage text", "_esault_stamp bigint", "_esault_gone boolean")
+
+
+#: columns whose types are others in the staging table, or that it lacks
+_DIFFERENT = """
+select t.attname, format_type(t.atttypid, t.atttypmod), s.attname is not null
+from pg_attribute as t left join pg_attribute as s on s.attrelid = to_regclass(%s) and s.attname = t.attname and not s.attisdropped
+where t.attrelid = to_regclass(%s) and t.attname = any(%s) and not t.attisdropped
+and format_type(t.atttypid, t.atttypmod) is distinct from format_type(s.atttypid, s.atttypmod)
+"""
 
 
 class Statements:
@@ -79,13 +89,16 @@ class Statements:
             for column in _ADDED:
                 cursor.execute(f"alter table {self.staging} add column {column}")
             cursor.execute(f"create index on {self.staging} (_esault_handle)")
-        else:  # made for a sink with fewer columns
-            cursor.execute(
-                "select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = to_regclass(%s) and attname = any(%s)",
-                [self.table, self._columns],
-            )
-            for name, kind in cursor.fetchall():
-                cursor.execute(f"alter table {self.staging} add column if not exists {quoted(name)} {kind}")
+        else:  # made for a sink with fewer columns, or before a column had another type
+            cursor.execute(_DIFFERENT, [self.staging, self.table, self._columns])
+            for name, kind, there in cursor.fetchall():
+                column = quoted(name)
+                how = (
+                    f"alter column {column} type {kind} using {column}::{kind}"
+                    if there
+                    else f"add column {column} {kind}"
+                )
+                cursor.execute(f"alter table {self.staging} {how}")
         self._constraints.guard(cursor)
         if empty:
             cursor.execute(f"delete from {self.table}")
@@ -96,12 +109,18 @@ class Statements:
         said = f"_esault_handle, _esault_lineage, _esault_stamp, _esault_gone, {self._listed}"
         psycopg = library(f"PostgresSink({self._name!r})", SinkError)
         required = self._constraints.not_null(cursor)
+        cells = Cells(cursor, self._name, self.staging, self._columns)
         try:
             with cursor.copy(f"copy {self.staging} ({said}) from stdin") as copy:
                 for row in rows:
                     if None in row and not row[1]:
                         self._refuse(row[2:], required)
-                    copy.write_row((handle, lineage, *row))
+                    try:
+                        copy.write_row((handle, lineage, *(cells.fit(row) if cells.change else row)))
+                    except (psycopg.DataError, UnicodeEncodeError) as error:
+                        raise cells.unwritable(error, row) from None
+        except psycopg.DataError as error:
+            raise cells.refused(error, rows) from error
         except psycopg.errors.UniqueViolation as error:
             columns = (error.diag.message_detail or "").partition("(")[2].partition(")")[0]
             raise self._constraints.taken([columns], f"there are two: {error.diag.message_detail}") from None

@@ -119,6 +119,25 @@ def test_what_stands_for_a_plainer_value_is_written_as_that_and_json_as_json_lin
     ]
 
 
+def test_a_list_is_an_array_where_the_column_is_one_of_arrays(server, ask):
+    values = (["x", 'y"z', None, "{"], [[1.5, None], [2, decimal.Decimal("3.25")]], [True, False], [], [1, "a"])
+    kinds = {"id": str, "tags": "text[]", "n": "numeric[]", "ok": "boolean[]", "none": "int[]", "json": list}
+    table = written(server, [("a", values)], kinds)
+    ones = [[decimal.Decimal("1.5"), None], [decimal.Decimal(2), decimal.Decimal("3.25")]]
+    assert ask(f"select * from {table}") == [("a", values[0], ones, [True, False], [], [1, "a"])]
+    written(server, [("b", {"tags": "{q,r}"})], ["id", "tags"], table=table)  # as the server writes it
+    assert ask(f"select tags from {table} where id = 'b'") == [(["q", "r"],)]
+
+
+def test_a_moment_is_that_moment_in_a_column_without_a_time_zone(server, ask):
+    at = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    table = written(server, [("a", at), ("b", at.replace(tzinfo=None))], {"id": str, "at": "timestamp"})
+    assert dict(ask(f"select * from {table}")) == {
+        "a": datetime.datetime(2026, 1, 1, 10),
+        "b": datetime.datetime(2026, 1, 1, 12),
+    }
+
+
 def test_of_a_primary_key_the_newest_row_stays_and_none_removes_it(server, ask):
     rows = [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("b", None), ("c", None), ("c", 5)]
     table = written(server, rows, {"word": str, "n": int}, primary_key="word")
@@ -293,6 +312,27 @@ def test_appended_rows_of_a_checkpoint_stand_in_the_order_in_which_they_were_wri
 def test_a_value_that_does_not_fit_ends_the_run_with_its_name(server, ask):
     with pytest.raises(TopologyFailed, match="(?s)out.*invalid input syntax for type integer"):
         written(server, [("a", "many")], {"k": str, "n": "integer"})
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"n": 2**40}, "column 'n' of the row of key 'bad': value \"1099511627776\" is out of range for type integer"),
+        ({"text": "a\0b"}, "the row of key 'bad' cannot be written: .*NUL"),
+        ({"text": "\ud800"}, "the row of key 'bad' cannot be written: .*surrogates not allowed"),
+        ({"doc": {"a": "\0"}}, "column 'doc' of the row of key 'bad': unsupported Unicode escape sequence"),
+    ],
+)
+def test_a_value_that_cannot_be_written_is_told_with_its_key(server, ask, value, said):
+    with pytest.raises(TopologyFailed, match=f"(?s){said}.*; correct"):
+        written(server, [("good", {}), ("bad", value)], {"id": str, "n": "int", "text": str, "doc": dict})
+
+
+def test_a_column_that_has_another_type_now_takes_what_that_takes(server, ask):
+    table = written(server, [("a", 1)], {"id": str, "n": "int"})
+    ask(f"alter table {table} alter column n type bigint")
+    written(server, [("b", 2**40)], {"id": str, "n": "int"}, table=table)
+    assert sorted(ask(f"select * from {table}")) == [("a", 1), ("b", 2**40)]
 
 
 def test_a_server_that_restarts_is_waited_for(server, ask, caplog):
