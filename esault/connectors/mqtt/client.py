@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from esault.connectors.mqtt.texts import read_as_the_standard_says
 from esault.connectors.shown_url import without_password
 from esault.errors import EsaultError, TopologyError
 
@@ -18,6 +19,8 @@ Server = tuple[str, int, "str | None", "str | None", bool]
 _ANSWER_WITHIN = 5.0
 #: and have taken what was sent before the end
 _TAKEN_WITHIN = 2.0
+#: connections in a row that may end since something came that cannot be read: the broker gives it again
+_MOST_UNREADABLE = 5
 
 
 def library(who: str, kind: type[EsaultError]) -> Any:
@@ -48,12 +51,14 @@ class Session:
     ) -> None:
         """`server`: host, port, user, password, TLS. `expiry`: seconds for which the broker keeps the session; 0: a new one."""
         paho = library(who, kind)
+        read_as_the_standard_says()
         from paho.mqtt.packettypes import PacketTypes
         from paho.mqtt.properties import Properties
 
-        self._who, self._kind, self._say, self._server = who, kind, say, server
+        self._who, self._kind, self._say, self._server, self._name = who, kind, say, server, client_id
         self._connected, self._lost, self._failed = connected, lost, failed
         self._away = self._over = False
+        self._unreadable = 0
         #: bytes of a packet that the broker takes at most; None: it does not say
         self.most_bytes: int | None = None
         host, port, user, password, tls = server
@@ -98,7 +103,19 @@ class Session:
 
     def _gone(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
         self._lost()
-        self._wait(str(reason))
+        ours = str(reason) == "Protocol error" and not flags.is_disconnect_packet_from_server
+        self._unreadable = self._unreadable + 1 if ours else 0
+        if self._unreadable < _MOST_UNREADABLE:
+            self._wait(str(reason))
+        elif not self._over:
+            self._over = True
+            self._failed(
+                self._kind(
+                    f"{self._who}: {self._where} gives what cannot be read, {self._unreadable} times in a row: a message that MQTT 5 does not "
+                    f"allow? Take it with another client (mosquitto_sub -c -i {self._name}), or read with another client_id"
+                )
+            )
+            client.disconnect()
 
     def _no_answer(self, client: Any, userdata: Any) -> None:
         self._wait("no connection")

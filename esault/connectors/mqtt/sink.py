@@ -141,9 +141,12 @@ class MqttSink(Sink):
 
 
 def _is_topic(name: Any) -> bool:
-    # its bytes are counted where they may be too many
-    fits = isinstance(name, str) and (len(name) <= _LONGEST // 4 or len(name.encode(errors="replace")) <= _LONGEST)
-    return fits and bool(name) and not set(name) & set("+#\0")
+    if not isinstance(name, str) or not name or set(name) & set("+#\0"):
+        return False
+    try:  # its bytes are counted where they may be others than characters
+        return len(name if name.isascii() else name.encode()) <= _LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 class _Outbox:

@@ -103,6 +103,8 @@ def test_what_is_missing_or_refused_is_said(broker, topic):
     made = sink(broker, lambda key, value: key)
     with pytest.raises(SinkError, match="is no topic"):
         made.write([Row("a/#", 1, 0.0, "id")])
+    with pytest.raises(SinkError, match="is no topic"):
+        MqttSink(lambda key, value: "t\ud800", "127.0.0.1", broker.port).write([Row("k", 1, 0.0, "r")])
     with pytest.raises(SinkError, match="is no topic: return a name of 65,535 bytes at most"):
         made.write([Row("é" * 32_768, 1, 0.0, "id")])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 
@@ -74,6 +75,54 @@ def test_retained_messages_are_marked_and_bad_ones_left_out(broker, topic, caplo
     assert spout.counters() == {"bad_messages_skipped": 1}
     assert f"{topic}/new': JSONDecodeError: " in caplog.text
     assert "(the message is left out; further ones are only counted)" in caplog.text
+
+
+def publish(broker, topic, text):
+    import paho.mqtt.client as paho
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    client = paho.Client(paho.CallbackAPIVersion.VERSION2, f"{topic}-writer", protocol=paho.MQTTv5)
+    client.connect("127.0.0.1", broker.port)
+    client.loop_start()
+    assert until(client.is_connected)
+    properties = Properties(PacketTypes.PUBLISH)
+    properties.UserProperty = ("of", text)
+    client.publish(topic, b"1", 1, properties=properties).wait_for_publish(20)
+    client.disconnect()
+    client.loop_stop()
+
+
+def test_a_byte_order_mark_in_a_user_property_is_read(broker, topic):
+    reads = source(broker, topic, metadata=True)
+    publish(broker, f"{topic}/a", "\ufeffmark")
+    publish(broker, f"{topic}/a", "")
+    found = read_until(reads, 2)
+    assert [value["user_properties"] for _, value in found] == [[("of", "\ufeffmark")], [("of", "")]]
+
+
+def test_what_can_never_be_read_ends_the_run(broker, topic, monkeypatch):
+    from paho.mqtt import properties
+    from paho.mqtt.exception import MalformedPacket
+
+    def unreadable(buffer, most):
+        raise MalformedPacket("odd")
+
+    monkeypatch.setattr("esault.connectors.mqtt.client._MOST_UNREADABLE", 2)
+    reads = source(broker, topic)
+    monkeypatch.setattr(properties, "readUTF", unreadable)
+    publish(broker, f"{topic}/a", "x")
+    told = []
+
+    def refused():
+        try:
+            assert reads.read(1) == []
+        except SourceError as error:
+            told.append(str(error))
+        return told
+
+    assert until(refused)
+    assert re.search(f"gives what cannot be read, 2 times in a row: .*mosquitto_sub -c -i {topic}", told[0])
 
 
 def test_sub_units_share_a_subscription(broker, topic):
