@@ -140,4 +140,5 @@ def ask(who: str, kind: type[EsaultError], url: str, question: Callable[[Any], N
             if connection.is_open:
                 connection.close()
     except (pika.exceptions.AMQPError, OSError) as error:
-        raise failure(kind, who, asked, error) from None
+        said = failure(kind, who, asked, error)
+        raise said from said.__cause__  # which says whether it may pass

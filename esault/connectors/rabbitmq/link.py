@@ -110,9 +110,15 @@ class Link:
             self._lost()
             if passes(reason):
                 self._wait(reason)
-                self.later(self._waits.next(), lambda: self._connection.channel(on_open_callback=self._opened))
+                connection = self._connection
+                self.later(self._waits.next(), lambda: self._open_again(connection))
             else:
                 self._failed(failure(self._kind, self._who, self._parameters, reason))
+
+    def _open_again(self, connection: Any) -> None:
+        # One that is lost meanwhile is made anew, with a channel of its own.
+        if connection is self._connection and connection.is_open:
+            connection.channel(on_open_callback=self._opened)
 
     def _broken(self, connection: Any, error: Any) -> None:
         if connection is not self._connection:

@@ -78,7 +78,10 @@ class StreamAddress(NamedTuple):
     @classmethod
     def of(cls, who: str, url: Any) -> StreamAddress:
         """Return it. Raises TopologyError."""
-        parts = urlsplit(url) if isinstance(url, str) else None
+        try:
+            parts = urlsplit(url) if isinstance(url, str) else None
+        except ValueError:  # brackets that are no address
+            parts = None
         if parts is None or parts.scheme not in _SCHEMES or not parts.hostname:
             raise TopologyError(
                 f'{who}: url={without_password(url)}: write "rabbitmq-stream://user:password@host:5552/%2F", or rabbitmq-stream+tls:// '
