@@ -6,10 +6,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
+from esault.background import in_background
 from esault.connectors.rabbitmq.client import ask
 from esault.connectors.rabbitmq.link import Link
 from esault.errors import EsaultError, SourceError
@@ -81,6 +83,9 @@ class StreamMessages(SplitReader[Any, Any]):
         self._error: EsaultError | None = None
         self._channel: Any = None
         self._come = self._place.next - 1
+        #: the last offset that was there when it was first asked whether all has been read, and the look for it
+        self._goal: int | None = None
+        self._looking: Future[int] | None = None
         self._link = Link(self._who, url, SourceError, say, ready=self._ready, lost=self._lost, failed=self._failed)
         self._link.start()
 
@@ -248,6 +253,20 @@ class StreamMessages(SplitReader[Any, Any]):
 
     def row_ids(self) -> list[str]:
         return self._ids
+
+    def caught_up(self) -> bool:
+        if self._goal is None:
+            self._looking = self._looking or in_background(self._last)  # a look takes a quarter of a second, or three
+            if not self._looking.done():
+                return False
+            looking, self._looking = self._looking, None
+            try:
+                self._goal = looking.result()
+            except SourceError as error:
+                if not isinstance(error.__cause__, ConnectionError):
+                    raise
+                return False  # the server is away: that is said where it is read
+        return self._place.next > self._goal
 
     def counters(self) -> dict[str, int]:
         bad = {"bad_messages_skipped": self._bad} if self._reading.passes_bad else {}

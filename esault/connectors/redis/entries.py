@@ -48,6 +48,8 @@ class Entries(SplitReader[Any, Any]):
         #: added so far, when it was asked last
         self._added: int | None = None
         self._removed = 0
+        #: the last read came to the end of the stream
+        self._at_the_end = False
         self._ids: list[str] = []
         self._last, self._end, self._seen = position or self._begun(start, ends)
 
@@ -95,7 +97,8 @@ class Entries(SplitReader[Any, Any]):
         info, entries = answer
         ids = [id.decode() for id, _ in entries]
         rows = [self._row(id, fields) for id, (_, fields) in zip(ids, entries)]
-        self._account(info, len(rows), len(rows) < limit and self._end is None)
+        self._at_the_end = len(rows) < limit
+        self._account(info, len(rows), self._at_the_end and self._end is None)
         self._ids = ids
         if ids:
             self._last = ids[-1]
@@ -161,7 +164,7 @@ class Entries(SplitReader[Any, Any]):
         return self._ids
 
     def caught_up(self) -> bool:
-        return self.lag() == 0
+        return self._at_the_end if self._added is None else self.lag() == 0  # before Redis 7 it is not counted
 
     def lag(self) -> int | None:
         if self._end is not None or self._added is None or self._seen is None:

@@ -72,13 +72,13 @@ class RedisLookup(Lookup):
 
     def _fetch(self, keys: Sequence[Any]) -> Mapping[Any, Any]:
         names = [self._name(key) for key in keys]
-        asked = [name for name in names if isinstance(name, str)]
+        asked = [name for name in names if isinstance(name, bytes)]
         answers = iter(self._client.run(lambda connection: self._asked(connection, asked)) if asked else ())
         return {
-            key: self._found(name, next(answers)) if isinstance(name, str) else name for key, name in zip(keys, names)
+            key: self._found(name, next(answers)) if isinstance(name, bytes) else name for key, name in zip(keys, names)
         }
 
-    def _asked(self, connection: Any, names: Sequence[str]) -> Sequence[Any]:
+    def _asked(self, connection: Any, names: Sequence[bytes]) -> Sequence[Any]:
         redis = library(self._who, SourceError)
         with connection.pipeline(transaction=False) as pipeline:
             for name in names:
@@ -94,7 +94,7 @@ class RedisLookup(Lookup):
                 raise answer
         return answers
 
-    def _name(self, key: Any) -> str | SourceError | None:
+    def _name(self, key: Any) -> bytes | SourceError | None:
         """Return the key in Redis; None where a part of it is none, which nothing is under."""
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(self._pieces) - 1:
@@ -103,10 +103,15 @@ class RedisLookup(Lookup):
             )
         if None in parts:
             return None
-        texts = [each.decode("utf-8", "surrogateescape") if isinstance(each, bytes) else str(each) for each in parts]
-        return self._pieces[0] + "".join(text + piece for text, piece in zip(texts, self._pieces[1:]))
+        try:
+            filled = [each if isinstance(each, bytes) else str(each).encode() for each in parts]
+        except UnicodeEncodeError:
+            return SourceError(f"{self._who}: the key {key!r} is no text in UTF-8: give it as bytes")
+        pieces = [piece.encode() for piece in self._pieces]
+        return pieces[0] + b"".join(each + piece for each, piece in zip(filled, pieces[1:]))
 
-    def _found(self, name: str, answer: Any) -> Any:
+    def _found(self, of: bytes, answer: Any) -> Any:
+        name = of.decode("utf-8", "backslashreplace")
         if isinstance(answer, Exception):
             other = "string" if self._type == "hash" else "hash"
             return SourceError(f'{self._who}: {name!r} is no {self._type}; correct the name, or write type="{other}"')

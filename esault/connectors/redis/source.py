@@ -84,6 +84,7 @@ class RedisSource(SplitSource[Any, Any]):
         every = check_seconds("RedisSource", "every", every)
         self.discovery_interval = every if self._patterns and not self._ends else None
         self._found: list[str] = []
+        self._left_out: set[bytes] = set()
         self._say: Callable[[str], None] = lambda line: None
 
     def check(self) -> None:
@@ -110,6 +111,7 @@ class RedisSource(SplitSource[Any, Any]):
     def open(self, context: Context) -> None:
         """Connect nothing yet: the first read does."""
         self._say = context.logger.warning
+        self._left_out.clear()  # `check` has said nothing
 
     def splits(self) -> Sequence[str] | None:
         """Return the names of all streams there are now; those known before, or None, while no server answers."""
@@ -141,5 +143,16 @@ class RedisSource(SplitSource[Any, Any]):
         names: set[str] = set()
         for pattern in self._patterns:
             found = connection.scan_iter(match=pattern, count=1000, _type="stream")
-            names.update(name.decode("utf-8", "surrogateescape") for name in found)
+            for name in found:
+                try:
+                    names.add(name.decode())
+                except UnicodeDecodeError:
+                    self._leave_out(name)
         return sorted(names)
+
+    def _leave_out(self, name: bytes) -> None:
+        if name not in self._left_out:
+            self._left_out.add(name)
+            self._say(
+                f"RedisSource: stream {name!r} is left out: its name is no UTF-8, so it cannot be a key; rename it"
+            )

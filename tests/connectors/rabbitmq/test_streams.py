@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from waiting import until
 
 from esault import SourceError, TopologyError
 from esault.sources import RabbitMQStreamSource
@@ -222,3 +223,15 @@ def test_a_connection_that_breaks_is_made_anew_where_the_messages_end(server, op
     assert reader.take(60) == list(range(50, 110))
     assert "waiting until it does" in caplog.text and "answers again" in caplog.text
     assert reader.reader.counters() == {}
+
+
+def test_it_has_caught_up_when_all_that_was_there_has_been_read(server, opened):
+    stream = server.stream(*numbers(20))
+    reads = opened(stream)
+    assert reads.take(19) == list(range(19))
+    assert not reads.reader.caught_up()
+    until(lambda: reads.reader._looking.done())
+    assert not reads.reader.caught_up()
+    assert reads.take(1) == [19] and reads.reader.caught_up()
+    empty = opened(server.stream()).reader
+    until(empty.caught_up)

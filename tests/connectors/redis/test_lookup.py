@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import pytest
 import redis_server
@@ -93,3 +94,14 @@ def test_arguments_that_make_no_sense_are_refused():
         RedisLookup("c:{}", type="list")
     with pytest.raises(TopologyError, match="are those of a hash"):
         RedisLookup("c:{}", type="string", fields=["a"])
+
+
+def test_a_key_of_any_bytes_is_found_and_one_that_is_no_text_spoils_no_other(server):
+    salt = uuid.uuid4().hex[:8]
+    server.client.hset(f"{salt}:7", mapping={"n": "x"})
+    server.client.hset(salt.encode() + b":\xff", mapping={"n": "y"})
+    table = RedisLookup(f"{salt}:{{}}", server.url)
+    found = table._fetch(["7", b"\xff", "\ud800"])
+    assert (found["7"], found[b"\xff"]) == ({"n": "x"}, {"n": "y"})
+    assert "is no text in UTF-8: give it as bytes" in str(found["\ud800"])
+    table._disconnect()

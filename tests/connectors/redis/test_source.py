@@ -8,6 +8,7 @@ import uuid
 import pytest
 
 from esault import SourceError, TopologyError
+from esault.connectors.redis.entries import Entries
 from esault.sources import RedisSource
 from esault.testing.contract import check_spout
 from esault.topology.context import Context
@@ -130,8 +131,17 @@ def test_behind_an_id_they_are_counted_once_it_has_caught_up(server, stream):
     assert reader.counters() == {"entries_removed_unread": 6}
 
 
-def test_it_has_caught_up_when_all_that_was_there_has_been_read(server, stream):
+@pytest.mark.parametrize("counts", [True, False])
+def test_it_has_caught_up_when_all_that_was_there_has_been_read(server, stream, monkeypatch, counts):
     fill(server, stream, 20)
+    asked = Entries._asked
+
+    def of_an_older_server(self, pipeline):
+        info, answer = asked(self, pipeline)
+        return {name: each for name, each in info.items() if name != "entries-added"}, answer
+
+    if not counts:  # before Redis 7
+        monkeypatch.setattr(Entries, "_asked", of_an_older_server)
     reader = opened(RedisSource(stream, server.url), stream)
     assert not reader.caught_up()
     assert numbers(reader.read(7)) == list(range(7)) and not reader.caught_up()
@@ -203,3 +213,17 @@ def test_a_server_that_is_away_gives_no_rows_until_it_is_back(server, stream, ca
     assert numbers(reader.read(5)) == list(range(5, 10))
     waits = [record.message.partition(":")[0] for record in caplog.records]
     assert waits == ["RedisSource waits for the server", "RedisSource goes on"]
+
+
+def test_a_stream_of_a_name_that_is_no_text_is_left_out_and_said(server, stream, caplog):
+    odd = stream.encode() + b"\xff"
+    fill(server, stream, 3)
+    server.client.xadd(odd, {"n": 1})
+    source = RedisSource(f"{stream}*", server.url, until="end")
+    source.check()
+    source.open(Context("src", logger=logging.getLogger("esault.redis.test")))
+    assert source.splits() == source.splits() == [stream]
+    assert [record.message for record in caplog.records if "no UTF-8" in record.message] == [
+        f"RedisSource: stream {odd!r} is left out: its name is no UTF-8, so it cannot be a key; rename it"
+    ]
+    source.close()
