@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from concurrent.futures import Future
 from typing import Any
 
-__all__ = ["Post", "Posts"]
+__all__ = ["Post", "Posts", "is_text"]
 
 #: posts that are remembered by their idempotency keys
 _REMEMBERED = 100_000
@@ -104,3 +104,12 @@ class Posts:
         for post in [*(post for _, post in self._given), *self._waiting]:
             post.durable.set_result(False)
         self._given.clear()
+
+
+def is_text(header: str) -> bool:
+    """Return whether a header is UTF-8; aiohttp has surrogates for bytes that are none."""
+    try:
+        header.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,4 +1,7 @@
-"""Rows that clients POST."""
+"""Rows that clients POST.
+
+It is one module of over 300 lines: what a request must be and what it is answered hang on one server.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from esault.background import BackgroundLoop
 from esault.connectors.http.body import BodyError, BodyFormat
 from esault.connectors.http.library import library
 from esault.connectors.http.listen import listening, server_tls
-from esault.connectors.http.posts import Post, Posts
+from esault.connectors.http.posts import Post, Posts, is_text
 from esault.errors import SourceError, TopologyError
 from esault.topology.context import Context
 from esault.topology.spout import EndOfStream, Spout
@@ -258,6 +261,8 @@ class HttpServerSource(Spout[Any, Any]):
     async def _take(self, request: Any, body: bytes) -> Any:
         posts = self._taken
         key = request.headers.get("Idempotency-Key")
+        if key is not None and not is_text(key):  # rows are named by it, wherever they go
+            return self._refused(400, "the Idempotency-Key is no text in UTF-8", close=False)
         digest = b"" if key is None else hashlib.sha256(body).digest()
         post = None if key is None else posts.known(key)
         if post is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from esault.connectors.http.library import library
+from esault.connectors.shown_url import without_password
 from esault.errors import EsaultError, TopologyError
 
 __all__ = ["Service"]
@@ -30,12 +31,12 @@ class Service:
             parts = None
         scheme = example.partition(":")[0].removesuffix("s")
         if parts is None or parts.scheme not in (scheme, f"{scheme}s") or not parts.hostname:
-            raise TopologyError(f'{who}: url={url!r}: write one such as "{example}"')
+            raise TopologyError(f'{who}: url={without_password(url)}: write one such as "{example}"')
         if headers is not None and not isinstance(headers, Mapping):
             raise TopologyError(f'{who}: headers={headers!r}: write a dict, such as {{"Accept-Language": "en"}}')
         self._class, self.url, self._host = who, url, parts.hostname
-        #: the class with the address, for messages
-        self.who = f"{who} {url}"
+        #: the class with the address, for messages: without what may be secret
+        self.who = f"{who} {without_password(url)}"
         self.headers = {**(headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
 
     def check(self, error: type[EsaultError]) -> None:

@@ -171,7 +171,7 @@ class WebhookSink(Sink):
                     asked = retry_after(answer.headers.get("Retry-After"))
             except (self._aiohttp.ClientConnectorCertificateError, self._aiohttp.ClientConnectorSSLError) as error:
                 raise SinkError(
-                    f"WebhookSink {self.url}: TLS is refused: {error}; give the authority's PEM file, ca=, or correct the host"
+                    f"{self._service.who}: TLS is refused: {error}; give the authority's PEM file, ca=, or correct the host"
                 ) from None
             except (self._aiohttp.ClientError, asyncio.TimeoutError) as error:
                 trouble = str(error) or f"no answer within {self._timeout:g} s"
@@ -185,13 +185,13 @@ class WebhookSink(Sink):
         left = float("inf") if self._retry_for is None else began + self._retry_for - time.monotonic()
         if left <= 0:
             failed = SinkError(
-                f"WebhookSink {self.url}: not taken within {self._retry_for:g} s: {trouble}; see that the service runs, or wait longer: "
+                f"{self._service.who}: not taken within {self._retry_for:g} s: {trouble}; see that the service runs, or wait longer: "
                 "retry_for="
             )
             raise failed from ConnectionError(trouble)
         if tries > 1 and not self._away:  # the first time may be a connection that was closed for being idle
             self._away = True
-            self.context.logger.warning("WebhookSink %s: %s: trying again until it is taken", self.url, trouble)
+            self.context.logger.warning("%s: %s: trying again until it is taken", self._service.who, trouble)
         pause = random.uniform(0, min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** min(tries - 1, 10)))
         if asked is not None:
             pause += asked
@@ -215,12 +215,12 @@ class WebhookSink(Sink):
             taken.set()
         if self._away:
             self._away = False
-            self.context.logger.warning("WebhookSink %s: rows are taken again", self.url)
+            self.context.logger.warning("%s: rows are taken again", self._service.who)
 
     def _refused(self, rows: list[Row], status: int, said: str, trouble: str) -> None:
         if self._dead_letters is None:
             raise SinkError(
-                f"WebhookSink {self.url}: {trouble}; correct url, token or body, or have such rows kept: dead_letters="
+                f"{self._service.who}: {trouble}; correct url, token or body, or have such rows kept: dead_letters="
             )
         lines = [
             encode_row({"status": status, "answer": said, "id": row.id, "key": row.key, "value": row.value})

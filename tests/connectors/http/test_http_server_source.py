@@ -196,6 +196,16 @@ class TestHttpServerSource:
             assert spout.read(9) == [(None, 1), (None, 2)]
             assert spout.row_ids() == ["a/0", "a/1"]
 
+    def test_a_key_that_is_no_text_is_refused(self):
+        """Rows are named by it, and what has no UTF-8 would end the run in a sink: any client could do that."""
+        with opened() as spout, socket.create_connection(spout.address) as client:
+            head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 3\r\n"
+            for key, status in ((b"a\xffb", b"400"), ("ä".encode(), b"202")):
+                client.sendall(head + b"Idempotency-Key: " + key + b"\r\n\r\n[1]")
+                assert client.recv(4096).split()[1] == status
+            assert spout.read(9) == [(None, 1)]
+            assert spout.row_ids() == ["ä/0"]
+
     def test_a_stop_refuses_what_comes_then_and_gives_what_was_taken(self):
         with opened() as spout:
             post(spout, [1])
