@@ -80,7 +80,7 @@ class FileList:
         found: dict[str, str] = {}
         for path in self.paths:
             for name in self._expand(path):
-                if not os.path.isdir(name):
+                if _may_be_read(name):
                     found.setdefault(os.path.abspath(name), name)
         return sorted(found.values())
 
@@ -151,6 +151,14 @@ class FileList:
             raise SourceError(
                 f"{path}: nothing can be followed there, for the folder {folder} does not exist; create it"
             )
+
+
+def _may_be_read(name: str) -> bool:
+    """Return whether it is a file, or gone: a pipe that appears in a folder would be waited for without end when it is opened."""
+    try:
+        return stat.S_ISREG(os.stat(name).st_mode)
+    except OSError:
+        return True  # who opens it says why
 
 
 def _checked_size(name: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import pytest
 
@@ -86,3 +87,12 @@ class TestDirectory:
         t = Topology("inbox")
         t.spout("lines", Directory(tmp_path)).sink("out", JsonLines(tmp_path / ".out"))
         assert "Directory looks for new files" in refusals(t.plan())[0]
+
+
+def test_a_pipe_that_appears_is_passed_over(tmp_path):
+    """To open one waits for who writes to it."""
+    filled(tmp_path, files=1)
+    source = Directory(tmp_path)
+    source.check()
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert source.splits() == [str(tmp_path / "0.txt")]

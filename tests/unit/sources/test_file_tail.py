@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import logging
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -277,3 +278,17 @@ def test_close_closes_all_files():
     raws = [chain[0].lines._raw for chain in follower.spout._reader._chains.values()]
     follower.spout.close()
     assert [raw.closed for raw in raws] == [True]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_what_appears_and_is_no_file_is_passed_over(kind):
+    add("a.log", "1\n")
+    follower = Follower()
+    assert follower.later() == ["1"]
+    if kind == "pipe":
+        os.mkfifo("b.log")
+    else:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind("b.log")
+    add("c.log", "2\n")
+    assert follower.later() == ["2"]
