@@ -32,8 +32,10 @@ def test_random_programs_do_what_a_plain_loop_does_whatever_befalls_them():
 
 
 #: finish before rows that a merge carried; rows that shared the keys of their dicts; a newcomer that was not told whom to ack to while
-#: one that left waited for a checkpoint, which waited for that ack
-@pytest.mark.parametrize(("seed", "alike"), [(911000484, True), (912000095, True), (771000328, False)])
+#: one that left waited for a checkpoint, which waited for that ack; rows of a bolt that was given processes before its sender's last ones
+@pytest.mark.parametrize(
+    ("seed", "alike"), [(911000484, True), (912000095, True), (771000328, False), (773000877, False)]
+)
 def test_programs_that_failed_once_do_not_again(seed, alike):
     run(seed, alike=alike)
 

@@ -311,7 +311,7 @@ def _culprit(unit: str, batches: Sequence[_OpenBatch]) -> PayloadError:
 class InChannel:
     """The receiving end: numbers of frames grow by one."""
 
-    __slots__ = ("broken", "ended", "number", "passed", "seen", "sender")
+    __slots__ = ("broken", "ended", "number", "parted", "passed", "seen", "sender")
 
     def __init__(self, sender: int, number: int) -> None:
         self.sender = sender
@@ -322,6 +322,8 @@ class InChannel:
         self.ended = False
         #: the newest portion of state whose fence was read: version of the change, number
         self.passed = (0, 0)
+        #: fences behind which a bolt that was chained to the sender has processes of its own
+        self.parted: set[tuple[int, int]] = set()
         #: a frame is missing: what follows is dropped
         self.broken = False
 

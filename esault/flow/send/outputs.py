@@ -14,6 +14,7 @@ from typing import Any
 
 from esault.flow.channel.array_batch import ArrayBatch
 from esault.flow.channel.channel import OutChannel
+from esault.flow.channel.fences import TO_BE_NAMED
 from esault.flow.channel.frame import BARRIER, CHECKPOINT, END, FENCE, WATERMARK
 from esault.flow.channel.lineage import Lineage
 from esault.flow.channel.wire import Wire
@@ -86,6 +87,8 @@ class Outputs:
         self._versions: dict[str, int] = {}
         #: the newest fence of what this sub-unit gives away
         self._fence: tuple[int, int, int] | None = None
+        #: fences behind which bolts that were chained have processes of their own
+        self._parted: list[tuple[int, int, int]] = []
         #: channels that carry nothing but what waits in them and END; open until the receiver is gone
         self._leaving: list[OutChannel] = []
         #: of what is sent where any sub-unit will do; None: nothing is acked, or replicas ack apart
@@ -304,7 +307,7 @@ class Outputs:
             for each in self._routes[target]:
                 each.install(table, kept)
             if target in self.bolts:
-                self.bolts[target].apart = True
+                self._part(self.bolts[target], target, ended)
             self._versions[target] = message.version
             self.channels = [channel for by_receiver in self._channels.values() for channel in by_receiver.values()]
             for other, mark in message.marks.items():  # at the same place among the rows as the new table
@@ -312,6 +315,15 @@ class Outputs:
                     channel.flush(self._clock())
                     channel.put(CHECKPOINT, mark)
         return self._versions[target]
+
+    def _part(self, bolt: ChainedBolt, target: str, ended: bool) -> None:
+        """Send what comes to a chained bolt to its own sub-units from now on; what follows comes behind what it has emitted here."""
+        if not bolt.apart and not ended:
+            for incarnation, channel in self._channels[target].items():
+                channel.put(FENCE, (-incarnation, 0, TO_BE_NAMED))
+                self._parted.append((-incarnation, 0, 0))
+                self.fence(-incarnation, 0)
+        bolt.apart = True
 
     def _keep(
         self, old: OutChannel | None, incarnation: int, endpoint: str, number: int, version: int, ended: bool
@@ -338,6 +350,8 @@ class Outputs:
         made.put(BARRIER, version)  # the one on the channel before may be among what was lost
         if self._fence is not None:
             made.put(FENCE, self._fence)
+        for each in self._parted:
+            made.put(FENCE, each)
         if ended:
             made.put(END, None)
         return made
@@ -347,7 +361,7 @@ class Outputs:
         for channel in self.channels:
             channel.flush(self._clock())
             channel.put(FENCE, (version, number, old))
-        if not old:
+        if not old and version > 0:
             self._fence = (version, number, 0)
 
     def of(self, target: str) -> Iterable[OutChannel]:

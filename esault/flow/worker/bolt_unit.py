@@ -96,6 +96,7 @@ class BoltSubUnit(SubUnit):
             shares=plan.shares_waiting,
         )
         self.reader.read_change = self.changes.read
+        self.reader.fences.put = self.outputs.fence
         if plan.buffer is not None:
             acks = self.acks if self.tracked else None
             self.reader.bound = BoundedInbox(plan.buffer, self.reader.unprocessed, self.random, acks)

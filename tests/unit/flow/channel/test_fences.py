@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from esault.errors import FrameError
 from esault.flow.channel.channel import InChannel
-from esault.flow.channel.fences import Fences
+from esault.flow.channel.fences import TO_BE_NAMED, Fences
 
 OLD, NEW = 7, 8
 
@@ -44,6 +44,23 @@ def test_nothing_waits_where_the_old_owner_was_read_first():
     for portion in ((3, 2), (3, 1), (2, 9)):
         fences.read(new, (*portion, OLD), [old, new])
         assert not fences.holds(new)
+    fences.read(new, (4, 1, OLD), [old, new])
+    assert fences.holds(new)
+
+
+def test_rows_of_a_bolt_that_was_chained_wait_for_who_has_run_it():
+    """Those of two owners' fences are no word of it, and it is none of theirs."""
+    old, new = pair()
+    named = []
+    fences = Fences(lambda *fence: named.append(fence))
+    fences.read(old, (-NEW, 0, TO_BE_NAMED), [old])
+    assert named == [(-NEW, 0, OLD)] and not fences.holds(old)
+    fences.read(old, (3, 1, 0), [old, new])
+    fences.read(new, (-NEW, 0, OLD), [old, new])
+    fences.put_aside(new, "a", 1)
+    assert fences.released([old, new]) == []
+    fences.read(old, (-NEW, 0, 0), [old, new])
+    assert fences.released([old, new]) == [(new, "a", 1)]
     fences.read(new, (4, 1, OLD), [old, new])
     assert fences.holds(new)
 
