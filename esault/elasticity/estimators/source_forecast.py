@@ -16,7 +16,7 @@ from esault.elasticity.estimators.load_history import LoadHistory
 from esault.elasticity.estimators.surprises import LEAD, Surprises
 from esault.elasticity.view import UnitWindow
 
-__all__ = ["AHEAD", "FAR", "SourceForecast"]
+__all__ = ["AHEAD", "DOUBT", "FAR", "SourceForecast"]
 
 #: seconds that are computed ahead
 AHEAD = 6.0
@@ -30,8 +30,6 @@ STEADY = 3.0
 CLIMBS = 1.5
 #: standard errors of a rate, by which it may be less: so much is sure with 93 %
 DOUBT = 1.5
-#: a rate above so many times the last one may still be on its way up
-RISING = 1.3
 
 
 class SourceForecast:
@@ -46,9 +44,6 @@ class SourceForecast:
         self.surprises = Surprises()
         #: of the last windows, the newest last
         self._rates: deque[float] = deque(maxlen=CLIMB + 1)
-        self._waited = False
-        #: the newest window has a jump, of which it may hold a part only
-        self.rising = False
         #: it is unknown how much more there is
         self.blind = False
         #: when the newest window ended, seconds since the epoch
@@ -61,10 +56,7 @@ class SourceForecast:
     def add(self, window: UnitWindow) -> None:
         """The next window."""
         rate = window.offered
-        newest = self._rates[-1] if self._rates else 0.0
-        # A jump that falls into a window is seen in part: what is sized by it would be too small.
-        self.rising = rate > RISING * max(newest, 1.0) and not self._waited
-        self._waited, self.blind, self.until = self.rising, window.blind, window.end
+        self.blind, self.until = window.blind, window.end
         self._rates.append(rate)
         self.rate.add(rate, window.seconds)
         self.history.add(rate, window.seconds, self.rate.dispersion)
@@ -73,14 +65,15 @@ class SourceForecast:
         self.surprises.foretell(window.end + LEAD, self.steps[round(LEAD / STEP) - 1])
 
     @property
+    def newest(self) -> tuple[float, float]:
+        """Return what the newest window had, and the one before."""
+        rates = self._rates
+        return (rates[-1] if rates else 0.0), (rates[-2] if len(rates) > 1 else 0.0)
+
+    @property
     def chance(self) -> float:
         """Standard deviation of what a window has by chance."""
         return math.sqrt(max(self.rate.dispersion, 0.0) * self.rate.mean / self._period)
-
-    @property
-    def doubt(self) -> float:
-        """By so much, as a share of it, the rate is less than is estimated at worst."""
-        return DOUBT * self.rate.error / max(self.rate.mean, 1e-9)
 
     def far(self) -> list[float] | None:
         """Return what the rhythm foretells for each of the next `FAR` seconds; None where there is none."""

@@ -40,7 +40,7 @@ from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
 from esault.elasticity.first_reports import FirstWindow
 from esault.elasticity.policies.auto_first import first_growth
-from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, divide, lacking
+from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, Upstream, behind, divide, lacking
 from esault.elasticity.policies.auto_unit import FULL, AutoUnit
 from esault.elasticity.policies.past_run import PastRun
 from esault.elasticity.view import RunView, UnitView, UnitWindow
@@ -106,6 +106,7 @@ class Auto:
         self._allowance.observe(view, {n: s.cost.service for n, s in self._units.items() if s.cost.service is not None})
         flow.recovering = any(u.died_at is not None and view.now < u.died_at + RECOVERY for u in view.units.values())
         flow.reserved = lacking(view, self._sources, self._units)
+        flow.behind = behind(view, self._units)
         divide(view, self._units, flow)
         for name, unit in view.units.items():
             window = unit.window
@@ -114,12 +115,11 @@ class Auto:
             if unit.plan.kind == "spout":
                 window = window.own_pace
                 source = self._source(name, window)
-                flow.blind, flow.rising = flow.blind or source.blind, flow.rising or source.rising
-                flow.bursts[name] = max(1.0, source.rate.dispersion)
+                counted, busy = source.rate, self._allowed(source)
+                flow.upstream[name] = Upstream(source.blind, *source.newest, 1.0, counted.mean, counted.error, busy)
+                flow.bursts[name] = max(1.0, counted.dispersion)
                 flow.chance[name] = source.chance
-                flow.doubt = max(flow.doubt, source.doubt)
                 flow.most[name], flow.steps[name], flow.far[name] = source.most, source.steps, source.far()
-                flow.busy = min(flow.busy, self._allowed(source))
                 flow.unread[name] = window.lag or 0.0
                 continue
             state = self._state(name, unit)
@@ -127,6 +127,7 @@ class Auto:
             sent = sum(w.emitted for w in (view.units[s].window for s in senders) if w is not None)
             overhead = self._useful.overhead(name)
             state.measure(unit, window, sent, self._useful.share(unit), overhead)
+            flow.look_at(name, senders, state)
             inflow = [state.share * sum(rates) for rates in zip(*(flow.steps[s] for s in senders))]
             far = flow.far_of(senders, state.share)
             flow.far[name] = None if far is None else [each * state.cost.selectivity for each in far]
@@ -140,6 +141,8 @@ class Auto:
             n = wanted = unit.width
             done, service = inflow, state.cost.service
             waiting = window.waiting + state.share * sum(flow.unread.get(s, 0.0) for s in senders)
+            # What those behind it cannot take is no work for it now.
+            waiting = min(waiting, max(0.0, flow.behind.get(name, math.inf) - inflow[0]) * sum(self._ahead(state)))
             if name in view.managed and not unit.changing and self._settled(unit, view.now):
                 if service is None:
                     found = self._unmeasured(view, unit, state, flow)
@@ -217,6 +220,10 @@ class Auto:
             most = max(unit.width, min(unit.width + max(0, flow.free), flow.division[unit.name]))
         return most if unit.plan.max_parallelism is None else min(most, unit.plan.max_parallelism)
 
+    def _ahead(self, state: AutoUnit) -> tuple[float, float]:
+        """Return the seconds until new sub-units serve, and then until what waits is to be gone; together no more than is foretold."""
+        return min(state.ready, AHEAD - self.catch_up), self.catch_up
+
     def _settled(self, unit: UnitView, now: float) -> bool:
         return unit.changed_at is None or now >= unit.changed_at + self.settle
 
@@ -271,8 +278,8 @@ class Auto:
         state.keys = state.few_keys.count(unit)
         most = max(n, min(self._most(unit, flow), state.most_useful))
         # So far ahead new sub-units must be asked for now, to have worked off by then what waits.
-        ready = min(state.ready, AHEAD - self.catch_up)
-        by = ready + self.catch_up
+        ready, rest = self._ahead(state)
+        by = ready + rest
         lead = by + 2 * self.period
         soon = inflow[: int(lead / STEP) + 1]
         work = max(*soon, rate)
@@ -284,16 +291,20 @@ class Auto:
         else:
             state.idle.needed(needed, n, view.now)
         wanted, reason, slow, over = n, "", False, False
+        sure = [flow.sure * r for r in soon]
+        # Those that work off what waits go when it is gone.
+        useful = sized(sure, waiting, min(n, needed), FULL / service, 0.0, by, state.latency, n) if waiting else 0
+        state.works_off = waiting if useful > needed else 0.0
         late = self._late(unit, state, view.now)
         # One that has more than its part to do needs other ranges, not more sub-units.
-        anew = state.skew.share_anew(unit, view.now, rate, service, flow.busy if late else self.high)
+        done = state.done if state.works_off else 0.0
+        anew = state.skew.share_anew(unit, view.now, max(rate, done), service, flow.busy if late else self.high)
         if not flow.rising:
             slow = (
                 late
                 and not (anew or state.skew.waits)
                 and self._busy(state, view.now, max(soon) * service * unit.heaviest_share)
             )
-            sure = [flow.sure * r for r in soon]
             short = sized(sure, waiting, n, FULL / service, ready, by, state.latency, n + 1) > n
             high = max(self.high, (1.0 + flow.busy) / 2)
             over = max(max(sure) * service / high, (max(sure) + chance) * service) > n or short or slow
@@ -306,7 +317,7 @@ class Auto:
                     f"{_load(work, service)}, "
                     f"{waiting:,.0f} wait{probes}; with {wanted} waits stay below {1000 * state.latency:.0f} ms"
                 )
-        useful = max(needed, self._fit(work, chance, state, flow)) if over else min(n, needed)
+        useful = max(needed, self._fit(work, chance, state, flow)) if over else min(n, max(needed, useful))
         state.enough = max(useful, needed)
         if plan.max_parallelism is not None:
             useful, state.enough = min(useful, plan.max_parallelism), min(state.enough, plan.max_parallelism)
@@ -345,6 +356,8 @@ class Auto:
             again = None if far is None else [self._fit(each, chance, state, flow) for each in far]
             wanted, reason = self._shrunk(unit, state, view.now, needed, least, later, again, lead)
             if wanted < n:
+                wanted = sized(sure, waiting, wanted, FULL / service, 0.0, by, state.latency, n)
+            if wanted < n:
                 actions.append(Rescale(reason, wanted, unit=unit.name))
         if actions:
             state.late.forget()
@@ -368,6 +381,11 @@ class Auto:
         if state.skew.waits:
             share = f"one has {unit.heaviest_share:.0%} of it"
             return NoChange(f"{load}; {share}: ranges are shared anew if that lasts and helps", "skew", unit=unit.name)
+        if needed < n and state.works_off:
+            text = (
+                f"{load}; {needed} {_are(needed)} enough, and the others work off the {state.works_off:,.0f} that wait"
+            )
+            return NoChange(text, "waiting", unit=unit.name)
         if max(needed, unit.plan.min_parallelism) < n:
             kept = f"{n - needed} more {_are(n - needed)} kept: to stop and start them costs more than to wait"
             return NoChange(f"{load}; {needed} {_are(needed)} enough, {kept}", "kept", unit=unit.name)

@@ -7,14 +7,65 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from esault.elasticity.estimators.budget_division import Share, divided, wanted_in_all
-from esault.elasticity.estimators.source_forecast import SourceForecast
-from esault.elasticity.policies.auto_unit import AutoUnit
+from esault.elasticity.estimators.source_forecast import DOUBT, SourceForecast
+from esault.elasticity.policies.auto_unit import FULL, AutoUnit
 from esault.elasticity.view import RunView
+from esault.value_class import value_class
 
-__all__ = ["FORESEEN", "AutoFlow", "divide", "lacking"]
+__all__ = ["FORESEEN", "AutoFlow", "Upstream", "behind", "divide", "lacking"]
 
 #: share of its time that a unit may be busy where its load is foretold well
 FORESEEN = 0.9
+#: a rate above so many times the last one may still be on its way up
+RISING = 1.3
+
+
+@value_class(frozen=True)
+class Upstream:
+    """Knowledge of the sources that a unit descends from, in tuples a second of its own."""
+
+    #: one of them cannot tell how much more there is
+    blind: bool = False
+    #: offered in the newest window and in the one before, and from where on a rise is one
+    newest: float = 0.0
+    before: float = 0.0
+    least: float = 0.0
+    #: the rate, and its standard error
+    mean: float = 0.0
+    error: float = 0.0
+    #: share of its time that a sub-unit may be busy
+    busy: float = 1.0
+
+    @property
+    def doubt(self) -> float:
+        """By so much, as a share of it, the rate is less than is estimated at worst."""
+        return DOUBT * self.error / max(self.mean, 1e-9)
+
+    def times(self, share: float) -> Upstream:
+        """Return the same where so many tuples come of one."""
+        return Upstream(
+            self.blind,
+            share * self.newest,
+            share * self.before,
+            share * self.least,
+            share * self.mean,
+            share * self.error,
+            self.busy,
+        )
+
+    @classmethod
+    def together(cls, all_of_them: Iterable[Upstream]) -> Upstream:
+        """Return what is known of the sources of all of them."""
+        each = list(all_of_them)
+        return cls(
+            any(one.blind for one in each),
+            sum(one.newest for one in each),
+            sum(one.before for one in each),
+            sum(one.least for one in each),
+            sum(one.mean for one in each),
+            math.hypot(*(one.error for one in each)),
+            min((one.busy for one in each), default=1.0),
+        )
 
 
 @dataclass
@@ -34,16 +85,20 @@ class AutoFlow:
     chance: dict[str, float] = field(default_factory=dict)
     #: tuples due at each source that it has not read
     unread: dict[str, float] = field(default_factory=dict)
-    #: a source cannot tell how much more there is; one is still on its way up
+    #: by unit: what is known of its sources
+    upstream: dict[str, Upstream] = field(default_factory=dict)
+    #: of the unit that is looked at: a source of it cannot tell how much more there is; what they offer is still on its way up
     blind: bool = False
     rising: bool = False
     #: variance over mean of what each unit emits in a moment; and of what comes to the unit that is looked at
     bursts: dict[str, float] = field(default_factory=dict)
     burst: float = 1.0
-    #: by so much, as a share of it, a rate may be less than is estimated
+    #: of the unit that is looked at: by so much, as a share of it, its rate may be less than is estimated
     doubt: float = 0.0
-    #: share of its time that a sub-unit may be busy
+    #: of it: share of its time that a sub-unit may be busy
     busy: float = 1.0
+    #: tuples a second of each unit that those behind it can take at most
+    behind: dict[str, float] = field(default_factory=dict)
     #: sub-units that each unit is to have, where there are fewer than all want, and slots that all want
     division: dict[str, int] = field(default_factory=dict)
     wanted: int = 0
@@ -58,6 +113,13 @@ class AutoFlow:
         rates = [self.far.get(sender) for sender in senders]
         known = [each for each in rates if each is not None]
         return [share * sum(at) for at in zip(*known)] if known and len(known) == len(rates) else None
+
+    def look_at(self, name: str, senders: Iterable[str], state: AutoUnit) -> None:
+        """Go on to the next unit, whose senders have been looked at."""
+        known = Upstream.together(self.upstream[sender] for sender in senders).times(state.share)
+        state.rising = known.newest > RISING * max(known.before, known.least) and not state.rising
+        self.blind, self.rising, self.doubt, self.busy = known.blind, state.rising, known.doubt, known.busy
+        self.upstream[name] = known.times(state.cost.selectivity)
 
     @property
     def sure(self) -> float:
@@ -83,6 +145,28 @@ def lacking(view: RunView, sources: Mapping[str, SourceForecast], units: Mapping
         n = n if unit.plan.max_parallelism is None else min(n, unit.plan.max_parallelism)
         if name in view.managed and n > unit.width:
             found[name] = n - unit.width
+    return found
+
+
+def behind(view: RunView, units: Mapping[str, AutoUnit]) -> dict[str, float]:
+    """Return how many tuples of each unit those behind it can take in a second, with all the sub-units that they may have.
+
+    What waits before it need not be worked off faster: it would wait behind it.
+    """
+    takes: dict[str, float] = {}
+    found: dict[str, float] = {}
+    for name, unit in reversed(list(view.units.items())):
+        state = units.get(name)
+        if state is None:
+            continue
+        receivers = [r for r, senders in view.senders.items() if name in senders and r in takes]
+        emitted = min((takes[r] / units[r].share for r in receivers if units[r].share > 0), default=math.inf)
+        found[name] = emitted / state.cost.selectivity if state.cost.selectivity > 0 else math.inf
+        most = unit.width + view.free_slots if name in view.managed else unit.width
+        if unit.plan.max_parallelism is not None:
+            most = min(most, max(unit.width, unit.plan.max_parallelism))
+        own = max(1, min(most, state.most_useful)) * FULL / state.cost.service if state.cost.service else math.inf
+        takes[name] = min(own, found[name])
     return found
 
 

@@ -49,6 +49,12 @@ class AutoUnit:
     keys: int | None = None
     #: why it does not grow although it is full, as of the last look
     gains_nothing: str = ""
+    #: tuples that wait, for which it has more sub-units than their rate takes; 0: it has none for that
+    works_off: float = 0.0
+    #: tuples a second that it processed in the newest window
+    done: float = 0.0
+    #: the newest window of its sources has a jump, of which it may hold a part only
+    rising: bool = False
     #: tuples that come for one that its senders emit
     share: float = 1.0
     full_since: float | None = None
@@ -81,6 +87,7 @@ class AutoUnit:
         cost.add(window.processed, window.emitted, window.busy, window.seconds, width, overhead, window.opened)
         self.late.max_latency = max(self.quick, PROBED * (cost.service or 0.0))
         self.unanswered.observe(unit.samples, window.end)
+        self.done = window.processed / window.seconds if window.seconds > 0 else 0.0
         self.open = max(0.0, self.open + sent - window.processed) if cost.service is None else 0.0
         self._sent, self._came = self._sent + sent, self._came + window.arrivals
         self._length += window.seconds

@@ -31,15 +31,15 @@ def test_a_steady_rate_goes_on():
     assert len(steps) == AHEAD / STEP
     assert steps == [pytest.approx(1000, rel=0.03)] * len(steps)
     assert 1000 * 0.98 < most < 1000 * 1.05
-    assert not source.rising
     assert not source.blind
 
 
-def test_a_jump_is_rising_for_one_window_and_then_what_is_there():
+def test_a_jump_is_what_is_there():
     source = seen(lambda t: 100.0 if t < 10 else 800.0, 10.25)
-    assert source.rising  # the window may hold a part of the jump
+    newest, before = source.newest
+    assert newest > 6 * before
     source.add(UnitWindow(10.25, 10.5, arrivals=200.0))
-    assert not source.rising
+    assert source.newest == (800.0, newest)
     assert source.steps[0] == pytest.approx(800, rel=0.1)
 
 
@@ -75,11 +75,11 @@ def test_a_rhythm_is_foretold_unless_it_is_not_to_be():
     assert max(seen(square, 117, rhythm=False).steps) < 150
 
 
-def test_chance_and_doubt_grow_with_bursts():
+def test_chance_and_error_grow_with_bursts():
     smooth, bursts = (seen(lambda t: 1000.0, 30, burst=b) for b in (1.0, 64.0))
     assert smooth.chance == pytest.approx(math.sqrt(1000 / PERIOD), rel=0.5)
     assert bursts.chance == pytest.approx(math.sqrt(64 * 1000 / PERIOD), rel=0.5)
-    assert smooth.doubt < 0.03 < bursts.doubt
+    assert smooth.rate.error < 20.0 < bursts.rate.error
 
 
 def test_nothing_is_foretold_of_nothing():
