@@ -20,6 +20,8 @@ __all__ = ["AutoUnit"]
 
 #: of the newest measurement in the share of what senders emit
 LEARNING = 0.1
+#: times that the first measurement of it must be more or less than one for one, to be taken as it is; and share of an inbox that may be taken
+APART, FILLED = 2.0, 0.5
 #: share of its time from which a unit is full; of processing alone, where tuples wait at every look
 FULL, AT_WORK = 0.95, 0.7
 #: tuples' time that one may wait in any case, and that a probe may take
@@ -64,8 +66,10 @@ class AutoUnit:
     desire: Share | None = None
     #: sub-units that would do for all that comes to the run, also where a unit before it lets less through
     enough: int = 1
-    #: tuples that were sent to it and not processed, until it is known what one takes
+    #: tuples that came for it and were not processed, until it is known what one takes
     open: float = 0.0
+    #: it has not been measured
+    _guessed: bool = True
     #: tuples and seconds of the windows that are not used for the share yet
     _sent: float = 0.0
     _came: float = 0.0
@@ -88,14 +92,14 @@ class AutoUnit:
         self.late.max_latency = max(self.quick, PROBED * (cost.service or 0.0))
         self.unanswered.observe(unit.samples, window.end)
         self.done = window.processed / window.seconds if window.seconds > 0 else 0.0
-        self.open = max(0.0, self.open + sent - window.processed) if cost.service is None else 0.0
         self._sent, self._came = self._sent + sent, self._came + window.arrivals
         self._length += window.seconds
         # Slow ones tell of what has come when a tuple is over: arrivals of one window are those of several.
         told = self._came > 0 if cost.service is None else self._length >= cost.span
         if self._sent >= FEWEST and told:
-            self.share += LEARNING * (self._came / self._sent - self.share)
+            self._learn_share(self._came / self._sent, any(sample.occupancy > FILLED for sample in unit.samples))
             self._sent = self._came = self._length = 0.0
+        self.open = max(0.0, self.open + self.share * sent - window.processed) if cost.service is None else 0.0
         # The engine's own work is not in `busy`: one before which tuples wait at every look is full from less on.
         waits = min(window.waiting_before, window.waiting) >= width
         needs = [need(sample) for sample in unit.samples]
@@ -108,11 +112,20 @@ class AutoUnit:
         self.full_since = (self.full_since or window.end) if full else None
         self.gain.add(full and not unit.changing, window.processed, window.seconds, width)
 
+    def _learn_share(self, share: float, filled: bool) -> None:
+        """Take a measurement; `filled`: tuples wait to be read.
+
+        Where a function step leaves most out, or makes many of one, the first is worth more than the guess that none does.
+        """
+        first, self._guessed = self._guessed and not filled, self._guessed and filled
+        apart = share * APART < self.share or share > APART * self.share
+        self.share += (1.0 if first and apart else LEARNING) * (share - self.share)
+
     def stuck(self, unit: UnitView, now: float) -> float:
         """Seconds for which all of its sub-units have been at tuples that are not over, while others wait; 0 if they are not.
 
         Only as long as it is unknown what a tuple takes: after that, figures say more.
         """
-        if self.cost.service is not None or self.share * self.open <= unit.width:
+        if self.cost.service is not None or self.open <= unit.width:
             return 0.0
         return self.unanswered.seconds(now)
