@@ -37,6 +37,10 @@ def edited(table: OutputTable, actions: Sequence[Action], samples: Sequence[Samp
             low, high = max(after.ranges(action.sub_unit), key=lambda r: r[1] - r[0])
             if low == high:
                 raise UsageError(f"sub-unit {action.sub_unit} owns a single place on the ring: it cannot be split")
+            if action.at is not None and not low < action.at <= high:
+                raise UsageError(
+                    f"the range {low}..{high} of sub-unit {action.sub_unit} cannot be split at {action.at}"
+                )
             after.split(low, -news, action.at)
         elif isinstance(action, Merge):
             _check(after, action.sub_unit)

@@ -39,7 +39,9 @@ class Guard:
         throttles: list[Throttle] = []
         moves: list[Migrate] = []
         for action in actions:
-            if isinstance(action, (Split, Merge, Rescale)):
+            if nonsense := _nonsense(action):
+                refusals.append(nonsense)
+            elif isinstance(action, (Split, Merge, Rescale)):
                 wanted.append(action)
             elif isinstance(action, Throttle):
                 if 0 <= action.rate < float("inf") and 0 < action.seconds < float("inf"):
@@ -58,6 +60,8 @@ class Guard:
         slowed = tuple(throttles)
         if not wanted and not moves:
             return Verdict((), tuple(refusals), slowed)
+        if unit.plan.kind == "spout":
+            return Verdict((), (*refusals, f"{unit.name!r} is a spout, which a policy can throttle only"), slowed)
         if unit.changing:
             return Verdict((), (*refusals, "a change of this unit is on"), slowed)
         if unit.changed_at is not None and view.now < unit.changed_at + self.cooldown:
@@ -104,6 +108,17 @@ class Guard:
             width = n
         growth = max(0, width - unit.width) * copies
         return Verdict(tuple(allowed), tuple(refusals), slowed, (), growth, awaited * copies)
+
+
+def _nonsense(action: object) -> str:
+    """Return the reason why an action of a policy of one's own cannot be carried out at all; empty if it may be."""
+    reason: object = getattr(action, "reason", "")
+    if isinstance(action, Action) and not isinstance(reason, str):
+        return f"{action!r:.80}: its reason is no text"
+    number = action.n if isinstance(action, Rescale) else action.at if isinstance(action, Split) else None
+    if number is not None and not hasattr(type(number), "__index__"):
+        return f"{action!r:.80}: {number!r} is no whole number"
+    return ""
 
 
 def _refusal(view: View, action: Migrate) -> str:

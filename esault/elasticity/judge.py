@@ -197,10 +197,10 @@ class Judge:
     ) -> None:
         for action in actions:
             if isinstance(action, Advise):
-                self._notice(action.reason)
-                self._write(now, name, "advice", action.reason, "said")
+                self._notice(str(action.reason))
+                self._write(now, name, "advice", str(action.reason), "said")
         self._refusals = (*self._refusals, *verdict.refusals)
-        reason = "; ".join(a.reason for a in actions if isinstance(a, Action) and not isinstance(a, Advise))
+        reason = "; ".join(str(a.reason) for a in actions if isinstance(a, Action) and not isinstance(a, Advise))
         if verdict.awaited:
             self._stand(
                 NoChange(f"{verdict.awaited} slots are asked of runs of lower priority", "preemption", unit=name), now

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import pytest
 from elasticity_views import sample, view
 
-from esault.elasticity.action import Advise, Migrate, NoChange, Rescale, Throttle
+from esault.elasticity.action import Advise, Migrate, NoChange, Rescale, Split, Throttle
 from esault.elasticity.judge import MOST, NO_CHANGE, REST, STANDS, Judge
 from esault.errors import PolicyTimeout, UsageError
 from esault.messages.change_record import ChangeRecord
 from esault.routing.table import OutputTable
+from esault.sim import Model, Operator, Source, simulate
 
 
 class Unit:
@@ -52,6 +53,36 @@ class Bench:
 
 def record(id, dropped=""):
     return ChangeRecord(1.0, "count", "rescale", 2, 4, "", "", 0, 0, 0.0, 1.0, dropped, id=id)
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        (Rescale("half a one", 2.5), "2.5 is no whole number"),
+        (Rescale("of a division", 4 / 2), "2.0 is no whole number"),
+        (Rescale(3, 3), "its reason is no text"),
+        (Split("there is no such place", 1, 10**12), "cannot be split at 1000000000000"),
+        (Split("nor this", 1, 0.5), "0.5 is no whole number"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused_and_the_run_goes_on(action, why):
+    bench = Bench()
+    ((what, outcome),) = bench.look(action)
+    assert what == "action" and outcome.startswith("refused: ") and why in outcome
+    assert not bench.unit.calls and len(bench.notices) == 1
+
+
+@pytest.mark.parametrize("action", [Rescale("more readers", 3, unit="in"), Migrate("elsewhere", 1, "b", unit="in")])
+def test_a_spout_is_not_changed(action):
+    class Asks:
+        period = 1.0
+
+        def decide(self, view):
+            return [action]
+
+    model = Model([Source("in", lambda t: 50.0), Operator("work", ("in",), 0.01)])
+    run = simulate(model, Asks(), seconds=5)
+    assert run.decisions[0].outcome.startswith("refused: ") and run.latency.count > 200
 
 
 @pytest.mark.parametrize(("dropped", "outcome"), [("", "done"), ("count/3 died", "dropped: count/3 died")])
