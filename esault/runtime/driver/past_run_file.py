@@ -17,7 +17,7 @@ def recall_learnt(path: str | Path, scaling: Scaling, notice: Callable[[str], No
         scaling.recall(json.loads(Path(path).read_text()))
     except FileNotFoundError:
         return
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
         notice(f"--learn: {path} cannot be read ({type(error).__name__}: {error}); policies begin without it")
 
 

@@ -27,7 +27,7 @@ SHORTEST = 5.0
 def with_learned(request: Request, plan: Plan) -> Request:
     """Return the request with the widths that bolts had for most of the last run, as far as nothing else says how wide they begin.
 
-    A run that goes on from a checkpoint has the widths of that. Raises UsageError for a file that is no report.
+    They are cut to what slots and a budget allow. A run that goes on from a checkpoint has the widths of that. Raises UsageError for a file that is no report.
     """
     if request.learn is None or request.resume or request.from_savepoint is not None:
         return request
@@ -42,12 +42,19 @@ def with_learned(request: Request, plan: Plan) -> Request:
             "--learn: with --hosts it is not known before how many slots there are: say --slots to begin as wide as before"
         )
         return request
+    if request.settings.hourly_budget:
+        notice("--learn: it is not known before how many slots the budget buys: bolts begin as without it")
+        return request
+    slots = min(slots, request.settings.budget or slots)
     wanted = {}
     for name, unit in plan.units.items():
         fixed = request.policies.get(name, request.policies.get(EVERY_UNIT, "")) == NONE
         if unit.kind == "spout" or fixed or name in request.parallelism or name not in known["units"]:
             continue
-        width = usual_width(known["units"][name]["parallelism"], known["seconds"])
+        try:
+            width = usual_width(known["units"][name]["parallelism"], known["seconds"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise _no_report(path) from None
         most = width if unit.max_parallelism is None else unit.max_parallelism
         width = max(unit.min_parallelism, min(width, most))
         if width > unit.parallelism:
@@ -115,4 +122,8 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, KeyError):
         pass
-    raise UsageError(f"--learn: {path} is no report of a run; remove it, or name another folder")
+    raise _no_report(path)
+
+
+def _no_report(path: Path) -> UsageError:
+    return UsageError(f"--learn: {path} is no report of a run; remove it, or name another folder")

@@ -59,6 +59,8 @@ def test_before_the_first_run_nothing_is_known(tmp_path):
         '{"auto": 5}',
         '{"auto": {"sources": {"in": {}}}}',
         '{"auto": {"sources": {}, "idle": {"work": [7]}}}',
+        '{"auto": {"sources": {}, "idle": {"work": [[Infinity, 1]]}}}',
+        '{"auto": {"sources": {"in": {"until": 1, "history": {"bin_seconds": 0, "resolutions": [{"bins": [1, 2], "period": 1, "open": 0}]}}}}}',
     ],
 )
 def test_what_cannot_be_read_is_told_of_and_no_harm(tmp_path, text):

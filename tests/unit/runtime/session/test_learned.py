@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esault import Bolt, Topology, UsageError, by_key, shuffle
+from esault.messages.settings import Settings
 from esault.report import Latency, Report, RootCounts
 from esault.runtime.session.learned import check_folder, keep, usual_width, with_learned
 from esault.runtime.session.request import Request
@@ -70,6 +71,9 @@ def test_bolts_begin_as_wide_as_they_were(learned, tmp_path):
         ({"split": ((90.0, 9),)}, {"count": 3}),  # it had no processes of its own before
         ({"slots": 5}, {"split": 2, "count": 2}),  # and a spout
         ({"slots": 3}, {}),
+        ({"settings": Settings(budget=5)}, {"split": 2, "count": 2}),
+        ({"settings": Settings(budget=5), "slots": 4}, {"count": 2}),
+        ({"settings": Settings(hourly_budget=5.0)}, {}),
         ({"hosts": "hosts.toml"}, {}),
         ({"hosts": "hosts.toml", "slots": 20}, {"split": 4, "count": 3}),
     ],
@@ -129,3 +133,12 @@ def test_the_usual_width_is_had_or_less_for_half_of_the_time(changes):
     lengths += [(n, end - t) for (t, n), end in zip(changes, ends)]
     assert sum(length for n, length in lengths if n <= found) >= 50 - 1e-6
     assert sum(length for n, length in lengths if n < found) <= 50 + 1e-6
+
+
+@pytest.mark.parametrize(
+    "split", [5, {}, {"parallelism": 3}, {"parallelism": [["a", "b"]]}, {"parallelism": [[0, None]]}]
+)
+def test_a_report_that_is_none_is_refused_and_named(tmp_path, split):
+    (tmp_path / "words.json").write_text(json.dumps({"seconds": 9.0, "units": {"split": split}}))
+    with pytest.raises(UsageError, match=r"words\.json is no report of a run"):
+        with_learned(Request(None, learn=tmp_path), plan())
