@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from esault.elasticity.view import Sample
@@ -24,6 +25,10 @@ class Unanswered:
             answered = self._answered.get(sample.sub_unit, now - sample.age)
             back = max((p.back for p in sample.probes if p.back is not None), default=answered)
             self._answered[sample.sub_unit] = max(answered, back)
+
+    def longest(self, now: float) -> float:
+        """Seconds for which one of the sub-units has not answered; infinite where nothing is known of any."""
+        return now - min(self._answered.values(), default=-math.inf)
 
     def seconds(self, now: float) -> float:
         """Seconds for which none of the sub-units has answered; 0 where nothing is known of any."""

@@ -57,6 +57,8 @@ ROOM = 0.95
 BLIND_GROWTH = 2.0
 #: ... and where there is no doubt, and it waits for something else than the processor, which another sub-unit takes little of
 WAITING_GROWTH = 4.0
+#: seconds for which nothing must have come for a unit that never had anything to do, until it shrinks
+UNTRIED = 30.0
 #: seconds after a death in which little flows because of it: what is open waits for its replay, or all for going back
 RECOVERY = 3.0
 
@@ -231,6 +233,8 @@ class Auto:
 
     def _unmeasured(self, view: RunView, unit: UnitView, state: AutoUnit, flow: AutoFlow) -> list[Action]:
         """Judge a unit of which it is unknown what a tuple takes: one that is full and late grows all the same."""
+        if gone := self._untried(unit, state, view.now, flow.recovering):
+            return [gone]
         n, stuck = unit.width, state.stuck(unit, view.now)
         unknown = f"it is unknown what a tuple takes: {state.cost.missing}"
         if unit.plan.keyed:
@@ -245,6 +249,21 @@ class Auto:
             return [self._bounded(unit, flow, f"{unknown}, and it has been full for {stuck:.1f} s")]
         reason = f"{unknown}; it has been at its first tuples for {stuck:.1f} s, and {state.open:,.0f} are open"
         return [Rescale(reason, wanted, unit=unit.name)]
+
+    def _untried(self, unit: UnitView, state: AutoUnit, now: float, recovering: bool) -> Action | None:
+        """Return the change of a unit for which nothing has come for long, or why there is none yet; None: something comes."""
+        n, least = unit.width, unit.plan.min_parallelism
+        if not state.untried(unit, now) or recovering:
+            state.idle.unknown(n, now)
+            return None
+        state.idle.needed(least, n, now)
+        if n <= least:
+            return NoChange(f"nothing has come for it; {n} {_are(n)} enough", "enough", unit=unit.name)
+        idle = state.idle.idle(n, now)
+        text = f"nothing has come for it for {idle:.0f} s"
+        if idle < max(UNTRIED, state.idle.change):
+            return NoChange(f"{text}; {least} {_are(least)} enough after {UNTRIED:g} s", "untried", unit=unit.name)
+        return Rescale(text, least, unit=unit.name)
 
     def _bounded(self, unit: UnitView, flow: AutoFlow, text: str) -> NoChange:
         """Name the bound that keeps the unit from growing."""

@@ -177,8 +177,11 @@ def divide(view: RunView, units: Mapping[str, AutoUnit], flow: AutoFlow) -> None
     flow.budget, flow.spent = view.budget, view.held + view.free_slots >= view.budget
     shares: dict[str, Share] = {}
     for name in view.managed:
-        desire = units[name].desire if name in units else None
-        unit = view.units[name]
+        unit, state = view.units[name], units.get(name)
+        desire = None if state is None else state.desire
+        if desire is None and state is not None and state.untried(unit, view.now):
+            # For whom nothing comes the others do not wait.
+            desire = Share(unit.width, unit.width, unit.plan.min_parallelism, 0.0, 0.0, copies=unit.plan.replicas)
         if desire is None or unit.changing:
             return  # who changes gives or gets a slot in a moment
         shares[name] = replace(desire, width=unit.width)

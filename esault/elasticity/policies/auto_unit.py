@@ -24,6 +24,8 @@ LEARNING = 0.1
 APART, FILLED = 2.0, 0.5
 #: share of its time from which a unit is full; of processing alone, where tuples wait at every look
 FULL, AT_WORK = 0.95, 0.7
+#: seconds within which a sub-unit that is idle has answered a probe
+ANSWERED = 1.0
 #: tuples' time that one may wait in any case, and that a probe may take
 WAITS, PROBED = 2.0, 3.0
 
@@ -120,6 +122,12 @@ class AutoUnit:
         first, self._guessed = self._guessed and not filled, self._guessed and filled
         apart = share * APART < self.share or share > APART * self.share
         self.share += (1.0 if first and apart else LEARNING) * (share - self.share)
+
+    def untried(self, unit: UnitView, now: float) -> bool:
+        """Return whether nothing comes: its sub-units are idle, and answer."""
+        window = unit.window
+        nothing = window is not None and not (window.arrivals or window.waiting or window.busy)
+        return nothing and self.unanswered.longest(now) < ANSWERED
 
     def stuck(self, unit: UnitView, now: float) -> float:
         """Seconds for which all of its sub-units have been at tuples that are not over, while others wait; 0 if they are not.
