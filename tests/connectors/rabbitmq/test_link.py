@@ -36,8 +36,8 @@ def link():
         lost=lambda: None,
         failed=lambda _: None,
     )
-    made.planned = []
-    made.later = lambda seconds, function: made.planned.append(function)
+    made.planned = []  # type: ignore[attr-defined]
+    made.later = lambda seconds, function: made.planned.append(function)  # type: ignore[attr-defined]
     yield made
     made._loop.close()
 
