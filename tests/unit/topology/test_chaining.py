@@ -6,11 +6,12 @@ import functools
 
 import pytest
 
-from esault import BatchBolt, Bolt, Topology, UsageError, by_key, dead_letter, shuffle, single
+from esault import BatchBolt, Bolt, Topology, UsageError, by_key, dead_letter, fail, shuffle, single
 from esault.errors import TopologyFailed
 from esault.messages.settings import Settings
 from esault.testing import LocalRuntime
 from esault.topology.chaining import chain, described, why_not_chained
+from esault.topology.plan import Outlet
 from tests.programs.units import Landed
 from tests.programs.units import Nothing as Lines
 
@@ -275,6 +276,27 @@ def test_errors_are_those_of_the_bolt():
     ]
     units = local.report().units
     assert (units["split"].errors, units["split"].dead_letters, units["lines"].errors) == (2, 2, 0)
+
+
+def test_paths_of_dead_letters_are_found_in_a_long_row(monkeypatch):
+    asked = 0
+    walk = Outlet.walk
+
+    def counted(self):
+        nonlocal asked
+        asked += 1
+        assert asked < 1000  # twice as many with each bolt would not end
+        return walk(self)
+
+    t = Topology("t")
+    stream = t.spout("lines", Lines())
+    for i in range(60):
+        policy = dead_letter(f"d{i}") if i % 30 == 29 else fail()
+        stream = stream.bolt(f"split{i}", Split, grouping=shuffle(), on_error=policy)
+    stream.map(len, on_error=dead_letter("d59")).map(len, on_error=dead_letter("last")).sink("s", Landed())
+    (unit,) = chain(t.plan()).units.values()
+    monkeypatch.setattr(Outlet, "walk", counted)
+    assert sorted(unit.dead_letter_paths) == ["d29", "d59", "last"]
 
 
 def test_one_that_keeps_something_after_all_is_found_at_a_checkpoint():
