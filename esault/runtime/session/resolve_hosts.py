@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from esault.cluster.address import is_loopback, split
+from esault.cluster.codec import pack
 from esault.cluster.hosts_file import HostsFile, read_hosts
 from esault.cluster.key import ClusterKey, loopback_key
 from esault.cluster.shared import Written, check_shared
 from esault.cluster.survey import Found, Unavailable, Unreachable, share_by_priority, share_out, survey
 from esault.control.placement.placement import PlacementRules
 from esault.elasticity.budget import unpriced
-from esault.errors import UsageError
+from esault.errors import FrameError, UsageError
+from esault.payload.class_names import is_own
 from esault.runtime.messages import HostsSpec
 from esault.state.place import Place
 from esault.state.run_state import RunState
 from esault.topology.plan import Plan
 
-__all__ = ["reach"]
+__all__ = ["check_params", "reach"]
 
 #: seconds for which runs of lower priority that are starting are waited for: they have not said yet which slots they can give
 STARTS_WITHIN = 30.0
@@ -171,6 +174,36 @@ def _check_units(plan: Plan, named: Any, where: str) -> None:
     for unit in named:
         if unit not in units:
             raise UsageError(f"{where} names {unit!r}, which is no unit; there are: {', '.join(sorted(units))}")
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Check that nodes, which do not have the topology's code, can read all parameters. Raises UsageError that names the one."""
+    for name, value in params.items():
+        own = next(filter(None, map(_own_class, _within(value))), "")
+        if own:
+            raise UsageError(
+                f"parameter {name!r} holds {own}, of your own code, which nodes do not have: pass numbers, texts, lists and dicts, and "
+                "make it of these in the topology's function"
+            )
+        try:
+            pack(value)
+        except FrameError as error:
+            raise UsageError(f"parameter {name!r} cannot be sent to other hosts: {error}") from None
+
+
+def _within(value: Any) -> Iterator[Any]:
+    yield value
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        for each in value:
+            yield from _within(each)
+
+
+def _own_class(value: Any) -> str:
+    """Return the name of the user's own class or function that this names; empty: none."""
+    named = value if isinstance(value, (type, FunctionType)) else type(value)
+    return f"{named.__module__}.{named.__qualname__}" if is_own(named.__module__) else ""
 
 
 def _check_plan(plan: Plan) -> None:

@@ -128,8 +128,9 @@ class Session:
         try:
             slots = request.slots
             if request.hosts is not None:
-                from esault.runtime.session.resolve_hosts import reach
+                from esault.runtime.session.resolve_hosts import check_params, reach
 
+                check_params(request.params)
                 if request.priority is not None:
                     slots = sum(width(u, self._widened()) for u in self.plan.units.values()) + self._settings.ackers
                 priced = bool(self._settings.hourly_budget)

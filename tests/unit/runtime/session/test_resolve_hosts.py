@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from esault.cluster.messages import Welcome
 from esault.cluster.slot_messages import SlotShare
 from esault.cluster.survey import Found
+from esault.errors import UsageError
 from esault.runtime.session import resolve_hosts
 
 
@@ -125,3 +129,20 @@ def test_one_that_does_not_start_is_not_waited_for_without_end(monkeypatch):
     asked, said = settled(monkeypatch, lower(4, 4, starting=True))
     assert resolve_hosts.STARTS_WITHIN <= asked / 10 < resolve_hosts.STARTS_WITHIN + 1
     assert len(said) == 1
+
+
+class Own:
+    """A class that nodes do not have."""
+
+
+@pytest.mark.parametrize("value", [Own(), [1, {"a": (Own(),)}], Own, lower, {Own(): 1}])
+def test_a_parameter_of_the_users_own_code_is_refused_by_name(value):
+    with pytest.raises(UsageError, match="parameter 'x' holds .*test_resolve_hosts.*(Own|lower), of your own code"):
+        resolve_hosts.check_params({"n": 1, "x": value})
+
+
+def test_a_parameter_that_no_bytes_say_is_refused_and_plain_ones_go():
+    with pytest.raises(UsageError, match="parameter 'x' cannot be sent to other hosts"):
+        resolve_hosts.check_params({"x": threading.Lock()})
+    day = datetime(2026, 11, 30, tzinfo=timezone.utc)
+    resolve_hosts.check_params({"n": 1, "names": ["a", None], "out": Path("out"), "by": {"x": 1.5, "day": day}})
