@@ -183,7 +183,7 @@ class HostProcesses:
         if word == "port" and rest.isdigit():
             self._tell(hosted, HostStarted(hosted.run, int(rest)))
         else:
-            self._tell(hosted, Refusal(rest.replace("\\n", "\n")))
+            self._tell(hosted, Refusal(rest.replace("\\n", "\n"), for_now=word == "later"))
 
     def _tell(self, hosted: _HostProcess, answer: HostStarted | Refusal) -> None:
         tell, hosted.answer = hosted.answer, None

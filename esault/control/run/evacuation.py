@@ -43,10 +43,11 @@ class Evacuation:
                         staying.setdefault(driver.places.hosts[incarnation], []).append(f"{name}/{incarnation}")
                 continue
             if not cluster.open_to(slot_request_of(driver.plan, name, None)):
+                why = f"no other offers what {name!r} needs"
+                if draining.issuperset(cluster.hosts):
+                    why = "there is no other that does not drain"
                 for incarnation in here:
-                    self._tell(
-                        driver, f"{name}/{incarnation} stays on its draining host: no other offers what {name!r} needs"
-                    )
+                    self._tell(driver, f"{name}/{incarnation} stays on its draining host: {why}")
                 continue
             moving = True
             owners = unit.table.owners() if unit.table is not None else []

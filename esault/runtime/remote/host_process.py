@@ -3,7 +3,7 @@
     main([ORDER, HOST, ADDRESS, PARENT, VERSION])
 
 ORDER is a file with what the driver asked for (`StartHost`); it is removed. VERSION is what is installed, as the node knows it. On standard output the node is told one line: `port N`, where
-the driver can come in, or `refused TEXT`. The code that was shipped lies in the run's own folder and goes with it.
+the driver can come in, `refused TEXT`, or `later TEXT`: it may be possible then. The code that was shipped lies in the run's own folder and goes with it.
 """
 
 from __future__ import annotations
@@ -60,10 +60,19 @@ def main(arguments: list[str]) -> int:
     assert isinstance(order, StartHost)
     configure(order.log_level, os.environ.get(LOG_FORMAT, "text"), dated=True)
     owner = Owner.current()
-    held = RunDir(owner)
+    held: RunDir | None = None
+    try:
+        held = RunDir(owner)
+        spec = _spec(order, host, address, held.path, owner)
+    except (OSError, UsageError) as error:
+        if held is not None:
+            shutil.rmtree(held.path, ignore_errors=True)
+        # no room, or no descriptor is left: there may be some later
+        word = "later" if isinstance(error, OSError) else "refused"
+        _tell(answer, f"{word} host {host} cannot make the run's folder: {error}")
+        return 1
     run_dir = held.path
     try:
-        spec = _spec(order, host, address, run_dir, owner)
         # its modules are in every child then, and what is wrong is said now
         leave_plan(spec.located, spec.params, spec.located.build(spec.params).plan())
     except BaseException as error:

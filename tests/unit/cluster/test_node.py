@@ -159,6 +159,8 @@ def test_what_a_host_process_says_before_it_ends_is_heard_and_its_order_does_not
     assert list(tmp_path.iterdir()) == []
     program(monkeypatch, "raise SystemExit(3)")
     assert "exit code 3" in peer.ask(order()).text
+    program(monkeypatch, "print('later no room')")
+    assert peer.ask(order("r2")) == Refusal("no room", for_now=True)
 
 
 RUNS = "import time; print('port 77', flush=True); time.sleep(60)"

@@ -67,6 +67,15 @@ def test_who_needs_what_only_the_draining_host_offers_stays_and_is_told_of_once(
         assert found == ([], ["count/7 stays on its draining host: no other offers what 'count' needs"])
 
 
+def test_where_all_hosts_drain_it_is_said_so():
+    driver = Driving({"count": ("bolt", [7])})
+    cluster = Cluster()
+    cluster.join("a", 4)
+    cluster.drain("a")
+    Evacuation().step(driver, cluster, 0.0)
+    assert list(driver.notices) == ["count/7 stays on its draining host: there is no other that does not drain"]
+
+
 def test_one_of_each_unit_moves_at_a_time_and_nothing_moves_between_two_looks():
     driver = Driving({"one": ("bolt", [1, 2]), "two": ("bolt", [3])})
     assert driver.steps(3, 0.15) == ([("one", 1), ("two", 3)] * 2, [])
