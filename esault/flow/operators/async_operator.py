@@ -84,7 +84,8 @@ class AsyncOperator(Operator):
 
     async def call(self, call: Call) -> None:
         """Do what a call is to do, under the unit's policy; it stands in `ended` afterwards."""
-        CURRENT.set(call)
+        attempt = call  # what a task emits that the call has started: it may outlive a try that fails
+        CURRENT.set(attempt)
         policy, tries = self._policy, 0
         while True:
             try:
@@ -93,7 +94,7 @@ class AsyncOperator(Operator):
             except STOPPING:
                 raise
             except BaseException as error:
-                call.emitted.clear()
+                attempt.over, attempt.emitted = True, []
                 if self.cancelling:
                     return
                 if isinstance(error, (StateError, UserError)):
@@ -105,6 +106,8 @@ class AsyncOperator(Operator):
                     tries += 1
                     if wait:
                         await self.loop.sleep(wait)
+                    attempt = call.again()
+                    CURRENT.set(attempt)
                     continue
                 if policy.kind == "fail" or call.hook == "open":
                     self.failure = self._fail(error, call.key, call.hook)
@@ -113,7 +116,8 @@ class AsyncOperator(Operator):
                 self.input = call.input
                 self._survive(error, call.key, call.value, call.hook)
                 break
-        call.over = True
+        attempt.over = call.over = True
+        call.emitted = attempt.emitted
         if call.then is not None:
             call.then()
         self.ended.append(call)

@@ -5,6 +5,7 @@ Plain bookkeeping: who runs a call, and what it waits for, is told by `next` and
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -94,6 +95,12 @@ class Call:
         self.number = 0
         #: seconds, by the clock of who began it
         self.began = 0.0
+
+    def again(self) -> Call:
+        """Return what emits for it in another try; what the try before has started emits no more."""
+        made = copy.copy(self)
+        made.over, made.emitted = False, []
+        return made
 
 
 class Calls:

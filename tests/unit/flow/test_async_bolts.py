@@ -12,7 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from esault import Bolt, EndOfStream, Spout, Topology, TopologyFailed, by_key, dead_letter, fail, shuffle, single, skip
+from esault import (
+    Bolt,
+    EndOfStream,
+    Spout,
+    Topology,
+    TopologyFailed,
+    backoff,
+    by_key,
+    dead_letter,
+    fail,
+    shuffle,
+    single,
+    skip,
+)
 from esault.flow.send.outputs import Outputs
 from esault.messages.settings import Settings
 from esault.sinks import Collect
@@ -499,3 +512,29 @@ def test_what_is_idle_is_put_away_and_what_waits_is_not(finishes):
     assert Counter((hook, key) for hook, key, _ in said) == Counter(
         {("open", "a"): lives, ("close", "a"): lives, ("open", "b"): 1, ("close", "b"): 1}
     )
+
+
+class Gathers(Bolt):
+    """Does two things side by side, one of which fails at first, while the other emits."""
+
+    def __init__(self):
+        self.tries = 0
+
+    async def process(self, key, value):
+        self.tries += 1
+        await asyncio.gather(self.fails(), self.answers(key, value))
+
+    async def fails(self):
+        await asyncio.sleep(0.001)
+        if self.tries < 3:
+            raise ConnectionError("away")
+
+    async def answers(self, key, value):
+        await asyncio.sleep(0.05)
+        self.emit(key, value)
+
+
+@pytest.mark.parametrize("policy", [skip(retries=2), fail(retries=backoff(2, initial=0.2))])
+def test_what_a_failed_try_has_started_emits_nothing_any_more(policy):
+    local = small.run(small.through([("a", 1), ("b", 2)], Gathers, on_error=policy))
+    assert sorted(local.emitted("worker")) == [("a", 1), ("b", 2)]
