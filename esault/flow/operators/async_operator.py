@@ -367,6 +367,10 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
             self._used.update(self.calls.names)
         yield from super().sweeping(now, before)
 
+    def _unused(self, names: list[Name]) -> list[Name]:
+        # A call that began since the sweep did is not over, or waits for its turn: its object is at work.
+        return [name for name in super()._unused(names) if not self.calls.queued(name)]
+
     def _busy(self, name: Name) -> bool:
         return self.calls.busy(name)
 

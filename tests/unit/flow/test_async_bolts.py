@@ -538,3 +538,54 @@ class Gathers(Bolt):
 def test_what_a_failed_try_has_started_emits_nothing_any_more(policy):
     local = small.run(small.through([("a", 1), ("b", 2)], Gathers, on_error=policy))
     assert sorted(local.emitted("worker")) == [("a", 1), ("b", 2)]
+
+
+FED: list = []
+
+
+class Fed(Spout):
+    """Gives what was put into `FED`, and then waits."""
+
+    def __init__(self):
+        self.given = 0
+
+    def read(self, limit):
+        rows = FED[self.given : self.given + limit]
+        self.given += len(rows)
+        return rows
+
+
+class Adds(Bolt):
+    """Changes what it keeps before it waits and behind that."""
+
+    def __init__(self):
+        self.n = 0
+
+    async def process(self, key, value):
+        self.n += 1
+        await asyncio.sleep(value)
+        self.n += 10
+        self.emit(key, self.n)
+
+
+@pytest.mark.parametrize("options", [{"expire_after": 4.0}, {"idle_after": 4.0}])
+def test_an_object_whose_call_began_while_idle_ones_were_looked_for_stays(options, monkeypatch):
+    monkeypatch.setattr("esault.flow.worker.bolt_unit.SWEEP_TURN", -1.0)  # 64 objects in a turn
+    FED[:] = [(i, 0.0) for i in range(2, 8002)]
+    t = Topology("idle")
+    t.spout("rows", Fed()).bolt("worker", Adds, grouping=by_key(), **options)
+    local = LocalRuntime(t, settings=Settings(reload_state=False, watch_values=False))
+    local.run_until(lambda: len(local.emitted("worker")) == 8000)
+    core = core_of(local)
+    operator, last = core.operator, 2 if "expire_after" in options else 8001  # of those that are looked at
+    sweep, number = (operator._expiry, 5) if "expire_after" in options else (operator._idle, 2)
+    local.run_until(lambda: core._sweeping is not None and sweep._sweep == number)
+    FED.append((last, 3.0))
+    for _ in range(40):
+        local.step()
+        local.clock.advance(0.002)
+    assert core._sweeping is not None and core.calls.open
+    local.run_for(3.5)
+    FED.append((last, 0.0))
+    local.run_for(0.5)
+    assert [value for key, value in local.emitted("worker") if key == last] == [11, 22, 33]
