@@ -33,6 +33,10 @@ __all__ = ["AsyncElementOperator", "AsyncObjectOperator", "AsyncOperator"]
 class AsyncOperator(Operator):
     """The common part of both: calls, their errors, and `close` that may wait."""
 
+    #: there is a loop, and those that are to be closed once there is
+    _attached = False
+    _to_close: tuple[Any, ...] = ()
+
     def attach(self, calls: Calls, loop: EventLoop) -> None:
         """Set the place where calls wait for their turn, and the loop that runs them; before anything else is asked."""
         self.calls = calls
@@ -48,6 +52,9 @@ class AsyncOperator(Operator):
         self.closing = 0
         #: told of a call that has ended, within a step of the loop
         self.on_end: Callable[[Call], None] | None = None
+        self._attached, to_close, self._to_close = True, self._to_close, ()
+        for element in to_close:
+            AsyncOperator._close(self, element)
 
     def tuple_call(self, batch: Any, input: int, key: Any, value: Any, id: str | None) -> Call:
         """The call for one tuple of `batch`."""
@@ -199,11 +206,14 @@ class AsyncOperator(Operator):
         try:
             self._opened_state.judge(element, trial)
         finally:
-            self._close(trial)
+            AsyncOperator._close(self, trial)
 
     def _close(self, element: Any) -> None:
         if not waits(type(element), "close"):
             super()._close(element)
+            return
+        if not self._attached:
+            self._to_close = (*self._to_close, element)
             return
         self.closing += 1
         self.loop.start(self._closed(element))
@@ -391,15 +401,21 @@ class AsyncObjectOperator(AsyncOperator, ObjectOperator):
             self._add_hook("open", self._open_first, alone=True)
 
     def _opened(self, element: Any, key: Any) -> None:
-        if waits(type(element), "open"):
-            self._must_open = True
-        else:
+        if not waits(type(element), "open"):
             super()._opened(element, key)
+            return
+        if self._attached and not self._must_open:  # another object came, with its state
+            self._add_hook("open", self._open_first, alone=True)
+        self._must_open = True
 
     async def _open_first(self) -> None:
         await self.share_now()
-        await self._open_now(self.object)
-        self._must_open = False
+        while self._must_open:
+            opened = self.object
+            await self._open_now(opened)
+            self._must_open = opened is not self.object
+            if self._must_open:  # meanwhile another one came, with its state
+                super()._close(opened)
 
     def _add_hook(self, hook: str, call: Callable[[], Any], alone: bool = False) -> None:
         async def run(_: Call) -> None:

@@ -10,7 +10,7 @@ from esault.errors import StateError
 from esault.flow.operators.derived_class import NO_WINDOW, by_stream, maker
 from esault.flow.operators.element_state import check_own_names, keeps_state, pack_state, put_state
 from esault.flow.operators.hot_loop import HotLoop
-from esault.flow.operators.operator import STOPPING, Operator
+from esault.flow.operators.operator import STOPPING, Operator, defines
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.operator_state import OperatorState
 from esault.flow.operators.timer_service import TimerService
@@ -191,15 +191,19 @@ class OneObject:
 
     def put_state(self, key: Any, state: bytes) -> None:
         of = self._of
-        put_state(of.plan.name, of.object, state, of.codec)
+        if defines(type(of.object), "open"):  # it is called behind the state, as for objects of keys
+            self._replace(state)
+        else:
+            put_state(of.plan.name, of.object, state, of.codec)
 
-    def reload(self, keys: Sequence[Any]) -> list[Name]:
-        of, state = self._of, self.peek_state(None)
+    def _replace(self, state: bytes) -> None:
+        """Put another object with this state, opened, in the place of the one there is."""
+        of = self._of
         given, of._given = of._given, True  # neither the one that goes nor the one that comes is at work meanwhile
         of._close(of.object)
         of.object = of._silent(of._new, "__init__")
         of.object.key = None
-        self.put_state(None, state)
+        put_state(of.plan.name, of.object, state, of.codec)
         try:
             of._opened(of.object, None)
         except STOPPING:
@@ -207,4 +211,7 @@ class OneObject:
         except BaseException as error:
             raise of._fail(error, None, "open") from error
         of._given = given
+
+    def reload(self, keys: Sequence[Any]) -> list[Name]:
+        self._replace(self.peek_state(None))
         return [None]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from esault import Bolt, Topology, TopologyFailed, by_key, shuffle
+from esault import Bolt, Topology, TopologyFailed, by_key, shuffle, single
+from esault.messages.delivery import Delivery
+from esault.messages.settings import Settings
 from esault.sources import Items
 from esault.testing import LocalRuntime
 
@@ -199,3 +201,54 @@ def test_a_trial_is_closed_and_happens_once():
     local.run_until_drained()
     assert Counter(said) == {"open": 3, "close": 3}
     assert re.match("open open close", " ".join(said))
+
+
+class Began(Bolt):
+    """Says how many tuples there had been when it was opened last."""
+
+    def __init__(self):
+        self.n = 0
+
+    def open(self, context):
+        self.began = self.n
+
+    def process(self, key, value):
+        self.n += 1
+        self.emit(key, (self.n, self.began))
+
+
+class BeganLater(Began):
+    async def open(self, context):
+        await asyncio.sleep(0.01)
+        self.began = self.n
+
+    async def process(self, key, value):
+        super().process(key, value)
+
+
+class ClosedLater(Began):
+    async def process(self, key, value):
+        super().process(key, value)
+
+    async def close(self):
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("bolt", [Began, BeganLater, ClosedLater])
+@pytest.mark.parametrize("grouping", [by_key(), single()])
+@pytest.mark.parametrize("how", ["move", "restore"])
+def test_an_object_is_opened_behind_its_state_wherever_it_comes_back(bolt, grouping, how):
+    t = Topology("back")
+    t.spout("rows", Items([("a", i) for i in range(3000)])).bolt("bolt", bolt, grouping=grouping)
+    delivery = Delivery.AT_LEAST_ONCE if how == "move" else Delivery.EXACTLY_ONCE
+    local = LocalRuntime(t, settings=Settings(delivery=delivery, reload_state=False, watch_values=False))
+    local.run_until(lambda: len(local.emitted("bolt")) > 500)
+    if how == "move":
+        local.move("bolt", local.sub_units("bolt")[0])
+    else:
+        local.checkpoint()
+        local.run_until(lambda: local.driver.completed is not None)
+        local.kill(local.sub_units("bolt")[0])
+    local.run_until_drained()
+    _, (n, began) = local.emitted("bolt")[-1]
+    assert n == 3000 and began > 500
