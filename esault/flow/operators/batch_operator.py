@@ -79,10 +79,12 @@ class BatchOperator(Operator):
             self._attempt(call, None, (keys, values), "process_columns")
         else:
             rows = list(zip(keys, values))
+            # A try that fails may have taken rows out of its list: each has its own, and so has the dead letter.
+            given = rows.copy if self._careful else lambda: rows
             call = (
-                (lambda: batch.process_batch_stream(stream, rows))
+                (lambda: batch.process_batch_stream(stream, given()))
                 if self._by_stream
-                else (lambda: batch.process_batch(rows))
+                else (lambda: batch.process_batch(given()))
             )
             self._attempt(call, None, rows, "process_batch")
         if ids is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esault import Backoff, Bolt, Topology, TopologyFailed, backoff, dead_letter, fail, shuffle, skip
+from esault import Backoff, BatchBolt, Bolt, Topology, TopologyFailed, backoff, dead_letter, fail, shuffle, skip
 from esault.sinks import Collect
 from esault.sources import Items
 from esault.testing import LocalRuntime, ManualClock
@@ -108,3 +108,30 @@ def test_the_drawing_says_how_often():
 
     t = small.through(ROWS, Away, on_error=skip(retries=backoff(7)), grouping=shuffle())
     assert "skip(retries=backoff(7))" in draw(t.plan())
+
+
+class Pops(BatchBolt):
+    """Takes its rows out of their list one by one, and fails in the midst of it the first time."""
+
+    def __init__(self):
+        self.failed = False
+
+    def process_batch(self, rows):
+        while rows:
+            key, value = rows.pop()
+            if value == 1 and not self.failed:
+                self.failed = True
+                raise ConnectionError("away")
+            self.emit_batch([(key, value)])
+
+
+def test_each_try_of_a_batch_has_all_of_its_rows():
+    local = LocalRuntime(small.through(ROWS, Pops, on_error=fail(retries=1)))
+    local.run_until_drained()
+    assert sorted(local.emitted("worker")) == ROWS
+
+
+def test_a_dead_letter_of_a_batch_has_all_of_its_rows():
+    local = LocalRuntime(small.through(ROWS, Pops, on_error=dead_letter("dead.jsonl")))
+    local.run_until_drained()
+    assert [letter["value"] for letter in local.dead_letters] == [ROWS]
