@@ -268,7 +268,8 @@ class SpoutSubUnit(SubUnit):
 
     def _tell_watermark(self, now: float) -> None:
         assert self.watermarks is not None
-        quiet = self.pace.resting and self._closed_at is None and not self._held_back
+        nothing = self.pace.resting or now < self.pace.at  # a source with a schedule is not asked before its time
+        quiet = nothing and self._closed_at is None and not self._held_back
         # What a source has given may come again until it is done.
         self.watermarks.tell(now, quiet, self.exhausted and not self.roots.open_count, self.roots.held)
 

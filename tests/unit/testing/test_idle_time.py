@@ -121,3 +121,34 @@ def test_time_goes_on_through_changes_of_every_unit():
         local.run_for(1)
         assert closed(local) == [10 * i for i in range(turn + 2)], turn
     assert local.landed("late") == []
+
+
+class Scheduled(Spout):
+    """Gives a tuple each hour, and knows when the next one is due."""
+
+    def __init__(self):
+        self.began = None
+        self.given = 0
+
+    def read(self, limit):
+        now = self.context.now()
+        self.began = now if self.began is None else self.began
+        if now < self.next_due():
+            return []
+        self.given += 1
+        return rows(self.given, self.given + 1, "b")
+
+    def next_due(self):
+        return self.began + 3600 * self.given
+
+
+def test_a_source_with_a_schedule_is_idle_until_its_next_tuple_is_due():
+    t = Topology("t")
+    often = t.spout("often", Parts(rows(0, 35)), time=at)
+    seldom = t.spout("seldom", Scheduled(), time=at, idle=5)
+    often.union(seldom).window("w", Gather, TumblingWindow(10), time=at).sink("out", Collect())
+    local = LocalRuntime(t, settings=Settings(watch_values=False))
+    local.run_for(4)
+    assert closed(local) == []
+    local.run_for(3)
+    assert closed(local) == [0, 0, 10, 20]
