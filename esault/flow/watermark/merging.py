@@ -66,7 +66,8 @@ class Merging:
 
     def add(self, sender: int, number: int) -> None:
         """A new channel of a sender; nothing is known of it yet, so that it holds back in place of one that it may succeed."""
-        for before, each in list(self._senders.items()):
+        known = any(each.incarnation == sender for each in self._senders.values())
+        for before, each in () if known else list(self._senders.items()):  # one whose channel broke succeeds no other
             if each.awaited:
                 each.awaited = False
                 if each.over:

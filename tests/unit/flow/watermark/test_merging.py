@@ -260,3 +260,20 @@ def test_one_that_left_in_order_is_not_waited_for():
     said(made, RIGHT, 3.0)
     made.gone(0, RIGHT)
     assert said(made, LEFT, 9.0) == 9.0
+
+
+def test_a_new_channel_of_one_that_lives_takes_no_dead_ones_place():
+    """The channel of LEFT broke while the successor of RIGHT is still to come, whose rows come again."""
+    made = merging(LEFT, RIGHT)
+    said(made, LEFT, 5.0)
+    said(made, RIGHT, 3.0)
+    made.gone(0, RIGHT, awaited=True)
+    made.add(LEFT, 21)
+    made.gone(0, LEFT, but=21)
+    made.read(0, 21, (9.0, False, 0, (), 0))
+    made.through(0, True)
+    assert made.current == 3.0
+    made.add(3, 22)
+    made.read(0, 22, (8.0, False, 0, (), 0))
+    made.through(0, True)
+    assert made.current == 8.0
