@@ -15,7 +15,7 @@ __all__ = ["TopK"]
 class TopK(Bolt[Any, Any, Any, Any]):
     """Emits, when its window closes, the `k` values that are greatest by `by(value)`, as one tuple, the greatest first.
 
-    Of equal ones those that came first. As a bolt: `functools.partial(TopK, 3, by=lambda value: value["price"])`; without `by`
+    Of equal ones those that came first; one whose score is NaN is none of them. As a bolt: `functools.partial(TopK, 3, by=lambda value: value["price"])`; without `by`
     values are compared themselves. It holds k values. Raises TopologyError.
     """
 
@@ -39,6 +39,8 @@ class TopK(Bolt[Any, Any, Any, Any]):
             raise TypeError(
                 "TopK: None is neither more nor less than another value; leave it out with filter(...) before"
             )
+        if score != score:  # NaN: among others it would hide some that are greater
+            return
         self.seen += 1
         full = len(self.best) == self.k
         if not full or score > self.best[0][0]:

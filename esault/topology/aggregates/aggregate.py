@@ -157,7 +157,11 @@ class Mean(Aggregate):
 
 
 class Extreme(Aggregate):
-    """The least or the greatest of them; of equal ones that which came first."""
+    """The least or the greatest of them; of equal ones that which came first.
+
+    NaN is neither more nor less than a number: it is the result where nothing else came, so that the order in which values are put
+    together makes no difference.
+    """
 
     def __init__(self, kind: str, of: Of = None) -> None:
         self.kind = kind
@@ -169,7 +173,9 @@ class Extreme(Aggregate):
         return part if part is not None else _comparable(part)  # each value comes by here
 
     def merge(self, known: Any, other: Any) -> Any:
-        return other if (other < known if self._least else other > known) else known
+        if other < known if self._least else other > known:
+            return other
+        return other if known != known else known
 
 
 class Collect(Aggregate):
@@ -205,7 +211,7 @@ class Collect(Aggregate):
 
 
 class TopK(Aggregate):
-    """The `k` values of which the part is greatest, the greatest first; of equal ones those that came first."""
+    """The `k` values of which the part is greatest, the greatest first; of equal ones those that came first. Those of NaN are left out."""
 
     kind = "top_k"
 
@@ -216,12 +222,13 @@ class TopK(Aggregate):
         self._k = k
 
     def first(self, value: Any) -> list[tuple[Any, Any]]:
-        return [(_comparable(self.part(value)), value)]
+        part = _comparable(self.part(value))
+        return [(part, value)] if part == part else []
 
     def add(self, known: list[tuple[Any, Any]], value: Any) -> list[tuple[Any, Any]]:
         part = self.part(value)
         low, high = 0, len(known)
-        if high == self._k and not part > known[-1][0]:
+        if part != part or (high == self._k and not part > known[-1][0]):
             return known
         while low < high:  # behind those that are equal
             middle = (low + high) // 2
@@ -232,7 +239,7 @@ class TopK(Aggregate):
         return [*known[:low], (part, value), *known[low : self._k - 1]]
 
     def merge(self, known: list[tuple[Any, Any]], other: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        if len(known) == self._k and not other[0][0] > known[-1][0]:
+        if not other or (len(known) == self._k and not other[0][0] > known[-1][0]):
             return known
         return sorted([*known, *other], key=_PART, reverse=True)[: self._k]
 

@@ -68,3 +68,10 @@ def test_a_value_that_cannot_be_compared_raises_and_changes_nothing(place, bad):
 def test_what_cannot_be_is_refused(k, by):
     with pytest.raises(TopologyError, match="TopK: (k|by)="):
         TopK(k, by)
+
+
+def test_nan_hides_none_that_are_greater():
+    top = Top(2)
+    for value in (float("nan"), 3, float("nan"), 5, 4, float("nan")):
+        top.process("a", value)
+    assert emitted(top) == [("a", (5, 4))]

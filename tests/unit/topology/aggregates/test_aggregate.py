@@ -116,3 +116,21 @@ def test_the_greatest_are_the_same_however_they_are_merged(values, k, merged) ->
             for value in rows[1:]:
                 parts[-1] = top.add(parts[-1], value)
         assert top.merge(*parts) == known
+
+
+NAN = float("nan")
+NUMBERS = st.lists(st.one_of(st.integers(-3, 3), st.just(NAN)), min_size=1, max_size=6)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4), st.integers(1, 3))
+def test_nan_is_none_of_the_numbers_however_values_are_put_together(parts, k):
+    numbers = sorted(n for part in parts for n in part if n == n)
+    for aggregate, wanted in (
+        (Extreme("min"), numbers[0] if numbers else NAN),
+        (Extreme("max"), numbers[-1] if numbers else NAN),
+        (TopK(k), numbers[::-1][:k]),
+    ):
+        found = known(aggregate, parts[0])
+        for part in parts[1:]:
+            found = aggregate.merge(found, known(aggregate, part))
+        assert repr(aggregate.result(found)) == repr(wanted)
