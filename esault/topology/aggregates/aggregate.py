@@ -82,6 +82,9 @@ class Aggregate:
         """Return what is known of the values of both."""
         raise NotImplementedError
 
+    def take_out(self, known: Any, other: Any) -> None:
+        """Undo the last `merge` where it has changed what it was given. Sketches cannot."""
+
     def result(self, known: Any) -> Any:
         """Return the aggregate itself."""
         return known
@@ -199,6 +202,9 @@ class Collect(Aggregate):
     def merge(self, known: list[Any], other: list[Any]) -> list[Any]:
         known.extend(other)
         return known
+
+    def take_out(self, known: list[Any], other: list[Any]) -> None:
+        del known[len(known) - len(other) :]
 
     def result(self, known: list[Any]) -> list[Any]:
         return list(known)

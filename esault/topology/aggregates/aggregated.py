@@ -43,9 +43,7 @@ class Aggregated(Bolt[Any, Any, Any, Any]):
         if self.combined:
             _, partial, value = value
             if partial is not None:
-                others = [of.read(wired) for of, wired in zip(each, partial)]
-                known = self.known
-                self.known = [of.merge(a, b) for of, a, b in zip(each, known, others)] if known else others
+                self._merge([of.read(wired) for of, wired in zip(each, partial)])
                 return
         known = self.known
         try:
@@ -57,6 +55,21 @@ class Aggregated(Bolt[Any, Any, Any, Any]):
             raise TypeError(f"{culprit}: {error}") from error
         if not self.windowed:
             self.emit(key, self._results())
+
+    def _merge(self, others: list[Any]) -> None:
+        """Take in what is known of several values: all aggregates do, or none."""
+        if not self.known:
+            self.known = others
+            return
+        merged: list[Any] = []
+        try:
+            for of, known, other in zip(self.aggregates.values(), self.known, others):
+                merged.append(of.merge(known, other))
+        except Exception:
+            for of, known, other in zip(self.aggregates.values(), self.known, others[: len(merged)]):
+                of.take_out(known, other)
+            raise
+        self.known = merged
 
     def _leave_out(self, value: Any) -> str | None:
         """Return which aggregate does not take a value in. Those before it give it back."""

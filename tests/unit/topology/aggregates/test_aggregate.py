@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from esault import TopologyError
 from esault.topology.aggregates.aggregate import Aggregate, Collect, Count, Extreme, Mean, Sum, TopK
+from esault.topology.aggregates.aggregated import Aggregated
 
 KINDS = {
     "count": (Count(), len),
@@ -134,3 +135,12 @@ def test_nan_is_none_of_the_numbers_however_values_are_put_together(parts, k):
         for part in parts[1:]:
             found = aggregate.merge(found, known(aggregate, part))
         assert repr(aggregate.result(found)) == repr(wanted)
+
+
+def test_what_is_known_of_several_values_is_taken_in_by_all_aggregates_or_none():
+    bolt = Aggregated({"all": Collect(), "least": Extreme("min")}, True, True)
+    bolt.process("a", (0, ([1, 2], 1), None))
+    with pytest.raises(TypeError):
+        bolt.process("a", (0, (["x", "y"], "x"), None))
+    bolt.process("a", (0, ([0], 0), None))
+    assert bolt.known == [[1, 2, 0], 0]
