@@ -252,6 +252,8 @@ class CaughtUp:
     """A spout that others are read after has read what was there when it was opened, and that is processed."""
 
     incarnation: int
+    #: how often splits had been assigned to it by then
+    assigned: int = 0
 
 
 @value_class(frozen=True)

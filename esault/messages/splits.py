@@ -43,6 +43,8 @@ class AssignedSplit:
     times: tuple[float, ...] = ()
     #: it was not there when the source was first read
     added: bool = False
+    #: spouts that are read after this one do not wait for it: it had caught up where it was read before, or was found later
+    caught_up: bool = False
 
 
 # unit -> sub-unit ------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ class SpoutOrder:
         unit = self._driver.units[name]
         if unit.finishing or (unit.splits is not None and unit.splits.all_ended):
             return True
+        if unit.splits is not None and unit.splits.awaits_reader:
+            return False
         return bool(unit.subs) and all(record.ended or record.caught_up for record in unit.subs.values())
 
     def step(self) -> bool:

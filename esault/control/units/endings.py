@@ -57,7 +57,7 @@ class Endings(Component):
 
     def _on_caught_up(self, message: CaughtUp, now: float) -> None:
         record = self._state.subs.get(message.incarnation)
-        if record is not None:
+        if record is not None and message.assigned == record.assigned:  # else it has got splits since
             record.caught_up = True
 
     def _on_ended(self, message: Ended, now: float) -> None:

@@ -114,16 +114,22 @@ class SplitAssignment(Component):
         """Return whether all splits that were found have been read to their end, and what they gave is processed."""
         return self._listed is not None and not self._owner and not self._waiting
 
+    @property
+    def awaits_reader(self) -> bool:
+        """Return whether a split has no reader that had not caught up: none says then that it has."""
+        return not all(split.caught_up for split in self._waiting.values())
+
     # which there are ---------------------------------------------------------------------------
 
     def _on_found(self, message: SplitsFound, now: float) -> None:
         if message.incarnation != self._discoverer:
             return
-        added = self._listed is not None or bool(self.durable)
+        later = self._listed is not None
+        added = later or bool(self.durable)
         self._listed, self._last = set(message.ids), message.last
         for id in message.ids:
             if id not in self._ended and id not in self._owner and id not in self._waiting:
-                self._waiting[id] = AssignedSplit(id, added=added)
+                self._waiting[id] = AssignedSplit(id, added=added, caught_up=later)
         if not self.exactly:
             self._ended &= self._listed
         self._balance()
@@ -180,6 +186,9 @@ class SplitAssignment(Component):
             self._owner[split.id], self._known[split.id] = reader, split
         if self.exactly:
             self._fresh.update(split.id for split in splits)
+        record = self._state.subs[reader]
+        record.assigned += 1
+        record.caught_up = record.caught_up and all(split.caught_up for split in splits)
         self._state.tell(reader, AssignSplits(splits, handover, past))
 
     def _move(self, loads: dict[int, int]) -> None:

@@ -38,6 +38,8 @@ class SubUnitRecord:
     #: targets that have not read its END to the last
     leaving_from: set[str] = field(default_factory=set)
     started_at: float | None = None
+    #: of a source in splits: how often some were assigned to it
+    assigned: int = 0
     #: of a spout: what was there when it was opened is read and processed; and others that were to be read before it are
     caught_up: bool = False
     told_to_read: bool = False

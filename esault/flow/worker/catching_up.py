@@ -11,7 +11,7 @@ __all__ = ["CatchingUp"]
 
 
 class CatchingUp:
-    """Looks at a spout that others wait for, until it has caught up. `say` is called then, once."""
+    """Looks at a spout that others wait for, until it has caught up. `say` is called then, once, and once more behind `again`."""
 
     def __init__(self, reading: SpoutReader, roots: Roots, say: Callable[[], object]) -> None:
         self._reading = reading
@@ -20,6 +20,10 @@ class CatchingUp:
         #: rows behind which it has caught up
         self._rows: int | None = None
         self._over = False
+
+    def again(self) -> None:
+        """Look anew, and say so anew: there is more to read."""
+        self._rows, self._over = None, False
 
     def look(self) -> None:
         """Ask the spout, and then see whether what it has read is processed. Raises UserError."""

@@ -67,6 +67,8 @@ class SourceSplits:
         handlers[Abandon].append(self._open_before_cut)
         handlers[Completed].insert(0, self._on_cut_known)
         handlers[Completed].append(self._on_completed)
+        #: how often the unit has assigned splits
+        self.assigned = 0
         #: splits that are over for the checkpoint that is told of
         self._ended_before_cut: list[str] = []
         #: what the unit has said and has not been done
@@ -120,6 +122,9 @@ class SourceSplits:
                 self._spout.call(add, f"open_split({split.id!r})")
             self._open_splits.begin_past(message.past)
             self._open_splits.dealt = True
+            self.assigned += 1
+            if self._unit.catching_up is not None:
+                self._unit.catching_up.again()
             self._expected.discard(message.handover)
             if message.handover and not self._expected and self._unit.watermarks is not None:
                 self._unit.watermarks.took_splits()
@@ -160,8 +165,9 @@ class SourceSplits:
                 if ended:
                     continue
                 packed = self._unit.codec.pack_value((position, rows))
+                caught_up = self._spout.call(partial(self._splits.has_caught_up, id), "caught_up")
                 times = self._spout.call(partial(self._splits.forget, id), "close")
-                given.append(AssignedSplit(id, packed, times=times))
+                given.append(AssignedSplit(id, packed, times=times, caught_up=caught_up))
             if self._unit.watermarks is not None:
                 self._unit.watermarks.gave_splits(message.handover, message.to, now)
             self._unit.outbox.append(SplitsRevoked(self._unit.incarnation, tuple(given), message.handover))
@@ -261,5 +267,6 @@ class SourceSplits:
         told = []
         for id, place in self._splits.position().items():
             safe = self._splits.safe(id, committed)
-            told.append(AssignedSplit(id, self._unit.codec.pack_value(safe[:2]), place[1]))
+            packed, later = self._unit.codec.pack_value(safe[:2]), id not in self._splits.awaited
+            told.append(AssignedSplit(id, packed, place[1], caught_up=later))
         return tuple(told)

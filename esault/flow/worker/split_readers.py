@@ -36,6 +36,8 @@ class SplitReaders(Spout[Any, Any]):
         self._until: dict[str, int] = {}
         #: splits to read, the next one first
         self._turns: list[str] = []
+        #: those that spouts wait for which are read after this one
+        self.awaited: set[str] = set()
         #: up to which row each reader was told that all is durable
         self._told: dict[str, int] = {}
         #: split that was asked last, split of the last rows, and how many these were
@@ -63,6 +65,8 @@ class SplitReaders(Spout[Any, Any]):
         place = (reader.position(), rows, False)
         self._begun[id] = place
         self._until[id] = split.until
+        if not split.caught_up:
+            self.awaited.add(id)
         self._places = {**self._places, id: place}
         self._turns.append(id)
         self._clocks.begin(id, split.times)
@@ -83,6 +87,7 @@ class SplitReaders(Spout[Any, Any]):
     def forget(self, id: str) -> tuple[float, ...]:
         """Close a split, which goes on elsewhere or is over; how far event time had come in it."""
         self.rest(id)
+        self.awaited.discard(id)
         self._places = {each: place for each, place in self._places.items() if each != id}
         for each in (self._told, self._begun, self._until):  # a source that is followed has ever new splits
             each.pop(id, None)
@@ -181,9 +186,11 @@ class SplitReaders(Spout[Any, Any]):
         source = self.source
         if source.bounded or source.splits_at_once is not None:
             return False  # others may wait for these to end: the unit knows when all that it had found have
-        return self._clocks.dealt and all(
-            end or self._readers[id].caught_up() for id, (_, _, end) in self._places.items()
-        )
+        return self._clocks.dealt and all(self._places[id][2] or self._readers[id].caught_up() for id in self.awaited)
+
+    def has_caught_up(self, id: str) -> bool:
+        """Return whether spouts that are read after this one need not wait for a split."""
+        return id not in self.awaited or self._readers[id].caught_up()
 
     def counters(self) -> Counter[str]:
         counted = self._counted + Counter(self.source.counters())

@@ -53,10 +53,7 @@ class SpoutSubUnit(SubUnit):
         #: its slices have been released
         self._released = False
         self.pace = ReadPace()
-        said = CaughtUp(build.incarnation)
-        self._catching_up = (
-            CatchingUp(self.reading, self.roots, lambda: self.outbox.append(said)) if plan.awaited else None
-        )
+        self.catching_up = CatchingUp(self.reading, self.roots, self._say_caught_up) if plan.awaited else None
         #: the run goes on from a checkpoint behind the end of this source, and has not been given more yet
         self._ended_before = self.lifecycle.elements_finished
         self.told: Any = None
@@ -198,13 +195,16 @@ class SpoutSubUnit(SubUnit):
         worked = super()._turn()
         if self._released:
             self._tell_window()
-        if self._catching_up is not None and self.lifecycle.phase is Phase.RUNNING:
-            self._catching_up.look()
+        if self.catching_up is not None and self.lifecycle.phase is Phase.RUNNING:
+            self.catching_up.look()
         committed = self.told if self.exactly else self.roots.committed
         if committed is not self.told:
             self.told = committed
             self.reading.commit(None if committed is None else committed[0])
         return worked
+
+    def _say_caught_up(self) -> None:
+        self.outbox.append(CaughtUp(self.incarnation, 0 if self.splits is None else self.splits.assigned))
 
     def _on_begin(self, message: BeginReading) -> None:
         self.waits = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from esault import Bolt, EndOfStream, Spout, Topology, broadcast, by_key
+from esault import Bolt, EndOfStream, SplitReader, SplitSource, Spout, Topology, broadcast, by_key
 from esault.errors import TopologyError
 from esault.messages.delivery import Delivery
 from esault.messages.settings import Settings
@@ -252,3 +252,51 @@ def test_a_stream_of_another_topology_is_refused():
     other = Topology("other").spout("customers", Items(CUSTOMERS))
     with pytest.raises(TopologyError, match="after is a stream of topology 'mine'"):
         Topology("mine").spout("orders", Items(ORDERS), after=other)
+
+
+class Shard(SplitReader):
+    """A row for each of forty orders, one at a time, and no end."""
+
+    def __init__(self, name, at):
+        self.name, self.at = name, at or 0
+
+    def read(self, limit):
+        if self.at == 40:
+            return []
+        self.at += 1
+        return [(f"{self.name}-{self.at}", "there")]
+
+    def position(self):
+        return self.at
+
+    def caught_up(self):
+        return self.at == 40
+
+
+class Shards(SplitSource):
+    discovery_interval = 1000.0
+
+    def splits(self):
+        return [f"s{i}" for i in range(6)]
+
+    def open_split(self, id, position):
+        return Shard(id, position)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("delivery", [Delivery.AT_LEAST_ONCE, Delivery.EXACTLY_ONCE])
+@pytest.mark.parametrize(("begins", "then"), [(1, 3), (3, 1), (2, 3), (3, None)])
+def test_splits_that_go_to_other_readers_are_waited_for(seed, delivery, begins, then):
+    t = Topology("shards")
+    table = t.spout("table", Shards(), parallelism=begins)
+    orders = [(f"s{i % 6}-{1 + i // 6}", i) for i in range(240)]
+    t.spout("orders", Items(orders), after=table).join_table("joined", table).sink("out", Collect())
+    settings = Settings(delivery=delivery, root_rows=2, max_pending=2, checkpoint_every=0.05)
+    local = LocalRuntime(t, seed=seed, settings=settings)
+    local.run_until(lambda: len(local.emitted("table")) >= 20)
+    if then is not None:
+        local.scale("table", then)
+    else:
+        local.kill(next(iter(local.driver.units["table"].subs)))
+    local.run_until(lambda: len({order for _, (order, _) in local.emitted("joined")}) == 240)
+    assert {found for _, (_, found) in local.emitted("joined")} == {"there"}
