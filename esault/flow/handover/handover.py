@@ -123,8 +123,13 @@ class Handover:
     @property
     def active(self) -> bool:
         """Return whether batches must pass through `offer`."""
+        return self.moving or self._handed_over is not None
+
+    @property
+    def moving(self) -> bool:
+        """Return whether rows or state are on their way: not in the rest behind a subscale."""
         here = self._outgoing is not None or self._incoming is not None or bool(self._undivided)
-        return here or self._handed_over is not None or self._broadcast.active
+        return here or self._broadcast.active
 
     @property
     def idle(self) -> bool:

@@ -272,7 +272,7 @@ class BoltSubUnit(SubUnit):
         assert self.watermarks is not None
         if self.closing is not None:
             return self.closing.advance(now)
-        if self.watermarks.advance(self.reader.taken, self.reader.unfinished, self.changes.active):
+        if self.watermarks.advance(self.reader.taken, self.reader.unfinished, self.changes.moving):
             self.watermarks.passed = self.watermarks.merging.current
         return False
 

@@ -29,7 +29,7 @@ class WindowClosing:
         bolt, operator = self._bolt, self._operator
         marks, reader, writer = bolt.watermarks, bolt.reader, bolt.writer
         assert marks is not None
-        if not marks.advance(reader.taken, reader.unfinished, bolt.changes.active) or bolt.lifecycle.over:
+        if not marks.advance(reader.taken, reader.unfinished, bolt.changes.moving) or bolt.lifecycle.over:
             self.at_work = False
             return False
         if writer.snapshot is not None and marks.merging.current > operator.levels.own:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import depth
 import pytest
 from test_change_machine import Fed
-from windowed import again_of, chain, gathered, windows_of
+from windowed import Gather, again_of, at, chain, gathered, windows_of
 
+from esault import Bolt, Spout, Topology, by_key
 from esault.messages.settings import Settings
+from esault.sinks import Collect
 from esault.testing import LocalRuntime
 from esault.windows import TumblingWindow
 
@@ -103,3 +105,55 @@ def test_what_was_late_where_it_came_from_is_late_where_it_goes():
     assert local.report().units["window"].late == len(KEYS)
     starts = [(row.key, row.value["start"]) for row in local.landed("table")]
     assert len(starts) == len(set(starts)) == 5 * len(KEYS)
+
+
+class Kept(Bolt):
+    """Passes tuples on, and keeps something of each key."""
+
+    def __init__(self):
+        self.tuples = 0
+
+    def process(self, key, value):
+        self.tuples += 1
+        self.emit(key, value)
+
+
+class Moments(Spout):
+    """Gives some rows every few milliseconds, whose time is that moment."""
+
+    def __init__(self):
+        self.given = 0
+        self.last = 0.0
+
+    def read(self, limit):
+        now = self.context.now()
+        if now < self.last + 0.004:
+            return []
+        self.last = now
+        self.given += 8
+        return [(f"k{i % 2000}", {"at": now, "n": i}) for i in range(self.given - 8, self.given)]
+
+
+def test_time_goes_on_in_the_rests_of_a_change_of_many_keys(monkeypatch):
+    monkeypatch.setattr("esault.control.units.subscales.SUBSCALE_KEYS", 100)
+    t = Topology("rests")
+    moments = t.spout("moments", Moments(), time=at)
+    counted = moments.bolt("counted", Kept, grouping=by_key(), parallelism=2)
+    counted.window("window", Gather, TumblingWindow(0.01), time=at).sink("table", Collect())
+    local = LocalRuntime(t, settings=Settings(watch_values=False, reload_state=False))
+    local.run_for(1.5)
+    local.scale("counted", 3)
+    passed, in_rests = {}, 0
+    while local.driver.units["counted"].changing:
+        if not local.step():
+            local.wait()
+        local.clock.advance(0.003)
+        for owner in local.sub_units("counted"):
+            core = local._processes[owner].core
+            on = core.changes.active and passed.get(owner, (False, 0))[0]
+            in_rests += on and core.watermarks.passed > passed[owner][1]
+            passed[owner] = core.changes.active, core.watermarks.passed
+    assert in_rests
+    local.drain()
+    local.run_until_drained()
+    assert local.report().units["window"].late == 0

@@ -41,7 +41,7 @@ class Bench:
             operator=SimpleNamespace(timer_service=self.operator),
             watermarks=marks,
             reader=SimpleNamespace(taken=3, unfinished=4),
-            changes=SimpleNamespace(active=False),
+            changes=SimpleNamespace(moving=False),
             lifecycle=SimpleNamespace(over=False),
             writer=SimpleNamespace(snapshot=None, dirty=None, before=self.written.append, process="process"),
             tracked=True,
