@@ -158,6 +158,15 @@ class Roots:
         return next(((root.number, root.opened) for root in self._order if not root.processed), None)
 
     @property
+    def next_number(self) -> int:
+        """Return the number of the next root."""
+        return self._next
+
+    def done_before(self, number: int) -> bool:
+        """Return whether all roots before this one are done."""
+        return not self._order or self._order[0].number >= number
+
+    @property
     def held(self) -> Mapping[str, float] | None:
         """Event time before the oldest root that is not done, by the receiving unit: its tuples may come again. None: there is none."""
         return self._order[0].times if self._order else None

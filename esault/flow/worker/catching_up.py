@@ -17,23 +17,22 @@ class CatchingUp:
         self._reading = reading
         self._roots = roots
         self._say = say
-        #: rows behind which it has caught up
-        self._rows: int | None = None
+        #: the number of the first root behind those with which it has caught up
+        self._root: int | None = None
         self._over = False
 
     def again(self) -> None:
         """Look anew, and say so anew: there is more to read."""
-        self._rows, self._over = None, False
+        self._root, self._over = None, False
 
     def look(self) -> None:
         """Ask the spout, and then see whether what it has read is processed. Raises UserError."""
         if self._over:
             return
-        if self._rows is None:
+        if self._root is None:
             if not self._reading.caught_up():
                 return
-            self._rows = self._reading.rows
-        committed = self._roots.committed
-        if not self._roots.open_count or (committed is not None and committed[1] >= self._rows):
+            self._root = self._roots.next_number
+        if self._roots.done_before(self._root):
             self._over = True
             self._say()

@@ -254,6 +254,30 @@ def test_a_stream_of_another_topology_is_refused():
         Topology("mine").spout("orders", Items(ORDERS), after=other)
 
 
+class Unplaced(Spout):
+    """Has neither positions nor an end, and a tuple whenever it is asked."""
+
+    def __init__(self):
+        self.given = 0
+
+    def read(self, limit):
+        self.given += 1
+        return [(f"c{self.given}", f"name {self.given}")]
+
+    def caught_up(self):
+        return self.given >= 40
+
+
+@pytest.mark.parametrize("delivery", list(Delivery))
+def test_one_without_positions_is_waited_for_until_what_was_there_is_processed(delivery):
+    local = LocalRuntime(joined(), spouts={"customers": Unplaced()}, settings=Settings(delivery=delivery))
+    for _ in range(3000):
+        if len(local.emitted("orders")) == 200 or not local.step():
+            break
+        local.clock.advance(0.0005)
+    assert len(local.emitted("orders")) == 200
+
+
 class Shard(SplitReader):
     """A row for each of forty orders, one at a time, and no end."""
 
