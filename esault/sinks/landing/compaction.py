@@ -146,6 +146,10 @@ def _ranges(table: str, parts: Sequence[Part], state: TableState) -> list[tuple[
         column = read_parts(table, [part], state.schema, [first])[first]
         seen += [chunk[::step] if len(chunk) >= step else chunk[:1] for chunk in column.chunks]
     sample = pa.chunked_array(seen)
+    if pa.types.is_floating(sample.type):
+        sample = sample.filter(pc.invert(pc.is_nan(sample)))  # none is less than it, and none greater
+    if not len(sample):
+        return [(None, None)]
     ordered = sample.take(pc.sort_indices(sample))
     cuts = [ordered[len(ordered) * piece // pieces] for piece in range(1, pieces)]
     cuts = [cut for place, cut in enumerate(cuts) if place == 0 or cut != cuts[place - 1]]
@@ -164,7 +168,7 @@ def _range(table: str, parts: Sequence[Part], state: TableState, low: Any, high:
     for part in parts:
         rows = read_parts(table, [part], state.schema)
         if low is not None:
-            rows = rows.filter(pc.greater_equal(rows[first], low))
+            rows = rows.filter(pc.invert(pc.less(rows[first], low)))  # a key that is NaN is in the last range
         if high is not None:
             rows = rows.filter(pc.less(rows[first], high))
         found.append(rows)

@@ -270,6 +270,26 @@ def test_a_large_table_is_merged_by_ranges(tmp_path: Path, monkeypatch: pytest.M
     assert log.files() == files
 
 
+@pytest.mark.parametrize("numbers", [range(400), []])
+def test_a_key_that_is_no_number_stays_where_a_large_table_is_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: Any
+) -> None:
+    monkeypatch.setattr(compaction, "TARGET_ROWS", 100)
+    sink = opened(tmp_path, columns={"word": float, "total": int})
+    odd = [float("nan"), float("inf"), float("-inf")] if numbers else [float("nan")] * 2
+    for epoch in range(101):
+        land(
+            sink,
+            epoch,
+            *((float(number), epoch) for number in numbers[epoch * 100 : epoch * 100 + 100]),
+            *((key, epoch) for key in odd),
+        )
+    compact_all(CommitLog(str(tmp_path)), LocalDisk(), 1000.0)
+    rows = esault.read(tmp_path).to_pylist()
+    assert len(rows) == len(numbers) + len(set(map(str, odd)))
+    assert [row["total"] for row in rows if row["word"] != row["word"]] == [100]
+
+
 def test_two_that_compact_at_once_do_not_harm_each_other(tmp_path: Path) -> None:
     sink = opened(tmp_path)
     for epoch in range(20):
