@@ -81,6 +81,7 @@ class FileList:
         for path in self.paths:
             for name in self._expand(path):
                 if _may_be_read(name):
+                    _check_name(name)
                     found.setdefault(os.path.abspath(name), name)
         return sorted(found.values())
 
@@ -169,18 +170,23 @@ def _checked_size(name: str) -> int | None:
         raise unreadable(name, error) from error
     if stat.S_ISDIR(found.st_mode):
         return None
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise SourceError(
-            f"{name!a}: the file's name is no UTF-8, so it cannot be the key of a tuple; rename it"
-        ) from None
+    _check_name(name)
     if not stat.S_ISREG(found.st_mode):
         raise SourceError(f"{name}: is not a regular file; a pipe can be read as standard input, with Lines()")
     # Most files are for all to read. Where a list of rights refuses it all the same, opening it says so.
     if found.st_mode & _FOR_ALL != _FOR_ALL and not os.access(name, os.R_OK, effective_ids=_EFFECTIVE):
         raise unreadable(name, PermissionError())
     return found.st_size
+
+
+def _check_name(name: str) -> None:
+    """Raise SourceError for what cannot be the key of a tuple."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise SourceError(
+            f"{name!a}: the file's name is no UTF-8, so it cannot be the key of a tuple; rename it"
+        ) from None
 
 
 def unreadable(name: str, error: OSError) -> SourceError:

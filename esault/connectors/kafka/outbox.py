@@ -99,6 +99,10 @@ class Outbox:
                 raise failure(self._kind, f"{self._who}: {topic} does not take a message", wrong)
         except self._kafka.KafkaException as error:
             raise_failure(self._kind, self._who, error.args[0])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._kind(
+                f"{self._who}: {topic} does not take a message: {error}; headers are texts or bytes by name, a timestamp and a partition numbers"
+            ) from None
         except BufferError:
             raise self._kind(
                 f'{self._who}: the messages that wait are too large together; raise "queue.buffering.max.kbytes" in config'

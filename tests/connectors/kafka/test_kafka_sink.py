@@ -10,6 +10,7 @@ import depth
 import pytest
 
 from esault import Topology
+from esault.connectors.kafka.outbox import Outbox
 from esault.errors import SinkError
 from esault.flow.send.sink_call import waited
 from esault.sinks import KafkaSink
@@ -142,3 +143,15 @@ class TestWhatGoesWrong:
         said = [record.message for record in caplog.records]
         assert any("waiting until one does" in line for line in said)
         assert any("answers again" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"headers": {"a": 1}}, {"headers": {"a": "b"}, "partition": "first"}, {"timestamp": 2**70}]
+)
+def test_what_the_client_has_no_form_for_is_told_with_its_topic(odd):
+    pytest.importorskip("confluent_kafka")
+    outbox = Outbox("KafkaSink", {"bootstrap.servers": "127.0.0.1:1"}, SinkError, lambda line: None)
+    with pytest.raises(
+        SinkError, match="KafkaSink: orders does not take a message: .*; headers are texts or bytes by name"
+    ):
+        outbox.put("orders", [{"key": None, "value": b"x", "timestamp": None, **odd}])

@@ -96,3 +96,13 @@ def test_a_pipe_that_appears_is_passed_over(tmp_path):
     source.check()
     os.mkfifo(tmp_path / "pipe.txt")
     assert source.splits() == [str(tmp_path / "0.txt")]
+
+
+def test_a_file_that_appears_with_a_name_that_is_no_text_is_said(tmp_path):
+    filled(tmp_path, files=1)
+    source = Directory(tmp_path)
+    source.check()
+    with open(os.fsencode(tmp_path) + b"/\xff.txt", "w"):
+        pass
+    with pytest.raises(SourceError, match=r"\\udcff\.txt': the file's name is no UTF-8, .*; rename it"):
+        source.splits()
