@@ -130,15 +130,21 @@ class Draft:
             )
         self._check_unused(spout, f"unit {name!r}")
         self._objects[id(spout)] = (f"unit {name!r}", spout)
-        awaited = tuple(dict.fromkeys(spout for outlet in after for spout in self._spouts_above(outlet.unit)))
+        awaited = tuple(self._spouts_above([outlet.unit for outlet in after]))
         return self._add(UnitPlan(name, "spout", spout=spout, after=awaited), parallelism, ())
 
-    def _spouts_above(self, name: str) -> Iterator[str]:
-        settings = self.units[name].settings
-        if settings.kind == "spout":
-            yield name
-        for above in dict.fromkeys(each.source for each in settings.inputs):
-            yield from self._spouts_above(above)
+    def _spouts_above(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield the spouts that tuples of these units come from, each once."""
+        waiting, seen = [*reversed(names)], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue  # units that meet again and again have more ways up than a computer can go
+            seen.add(name)
+            settings = self.units[name].settings
+            if settings.kind == "spout":
+                yield name
+            waiting += [each.source for each in reversed(settings.inputs)]
 
     def add_bolt(
         self,

@@ -97,6 +97,21 @@ class Ranked(Bolt):
         self.emit(key, list(self.seen))
 
 
+def test_units_that_meet_again_and_again_are_gone_up_once():
+    """There are two to the power of sixty ways up."""
+
+    class Both(Bolt):
+        def process_stream(self, stream, key, value):
+            self.emit(key, value)
+
+    t = Topology("ladder")
+    one, other = t.spout("one", Items([])), t.spout("other", Items([]))
+    for i in range(60):
+        one, other = (t.bolt(f"{name}{i}", Both, {one: by_key(), other: by_key()}) for name in "ab")
+    t.spout("last", Items([]), after=[other, one]).sink("out", Collect())
+    assert t.plan().unit("last").after == ("one", "other")
+
+
 def test_several_wait_for_one_another():
     def topology() -> Topology:
         t = Topology("three")
