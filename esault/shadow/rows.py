@@ -40,8 +40,8 @@ class ComparedRows(_RowsBeside):
     def __init__(self, path: str) -> None:
         super().__init__(path, "replace")
 
-    def _write(self, rows: list[dict[str, Any]]) -> Any:
-        return self._place.write(b"".join(map(_encoded, rows)))
+    def _write_all(self, rows: list[dict[str, Any]]) -> Any:
+        return self._write(b"".join(map(_encoded, rows)))
 
 
 def _encoded(row: dict[str, Any]) -> bytes:
@@ -58,7 +58,7 @@ class RowsForShadow(_RowsBeside):
         super().__init__(path, "replace")
         self._codec = Codec()
 
-    def _write(self, rows: list[dict[str, Any]]) -> Any:
+    def _write_all(self, rows: list[dict[str, Any]]) -> Any:
         lines = []
         for start in range(0, len(rows), _TOGETHER):
             part = [(row["key"], row["value"]) for row in rows[start : start + _TOGETHER]]
@@ -66,15 +66,15 @@ class RowsForShadow(_RowsBeside):
                 lines.append(base64.b64encode(self._codec.pack(Rows(part))) + b"\n")
             except PayloadError as error:
                 raise SinkError(f"rows cannot be given to the shadow: {error}; run without --shadow") from error
-        return self._place.write(b"".join(lines))
+        return self._write(b"".join(lines))
 
     def write(self, rows: Sequence[Any]) -> Any:
         """Take rows; they are not durable yet."""
-        return self._write([{"key": row.key, "value": row.value} for row in rows])
+        return self._write_all([{"key": row.key, "value": row.value} for row in rows])
 
     def write_columns(self, keys: Sequence[Any], values: Sequence[Any], time: float, ids: Sequence[str] | None) -> Any:
         """Take rows as columns; see `write`."""
-        return self._write([{"key": key, "value": value} for key, value in zip(keys, values)])
+        return self._write_all([{"key": key, "value": value} for key, value in zip(keys, values)])
 
 
 class ReadRows(Spout[Any, Any]):

@@ -16,6 +16,7 @@
     NatsSink(stream, subject)   messages of a stream of NATS JetStream (needs esault[nats])
     RedisSink(stream, url)      entries of a stream of Redis (needs esault[redis])
     JsonLines(path)             one JSON object per row, in one file
+    CsvFile(path, columns)      one line of CSV per row, in one file
     Collect()                   rows kept for the caller
     Print()                     rows in the terminal
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from esault.connectors.rabbitmq.stream_sink import RabbitMQStreamSink
     from esault.connectors.redis.sink import RedisSink
     from esault.sinks.collect import Collect, read_collected
+    from esault.sinks.csv_file import CsvFile
     from esault.sinks.delta.sink import DeltaSink
     from esault.sinks.json_lines import JsonLines
     from esault.sinks.parquet import Parquet
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Collect",
+    "CsvFile",
     "DeltaSink",
     "JsonLines",
     "KafkaSink",
@@ -70,6 +73,7 @@ __all__ = [
 _ELSEWHERE = {
     "Collect": "esault.sinks.collect",
     "read_collected": "esault.sinks.collect",
+    "CsvFile": "esault.sinks.csv_file",
     "JsonLines": "esault.sinks.json_lines",
     "Parquet": "esault.sinks.parquet",
     "Print": "esault.sinks.print",

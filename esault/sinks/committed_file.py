@@ -62,8 +62,9 @@ def committed_length(path: str) -> int | None:
 class CommittedFile:
     """See the module. `path` is the visible file. Raises SinkError, naming path and remedy."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, header: bytes = b"") -> None:
+        """`header`: a line that the file begins with."""
+        self.path, self._header = path, header
         self.folder = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.esault")
         self._state_path = os.path.join(self.folder, "state.json")
         self._run_lock: int | None = None
@@ -133,7 +134,7 @@ class CommittedFile:
                 self._save(state)
                 # after a failure a later run may go on, and commit what had been prepared
                 self._remove_logs(state, all_of_them=ok)
-                if remove_if_empty and not ok and not state.length:
+                if remove_if_empty and not ok and self._empty(state):
                     os.unlink(self.path)
         except OSError as error:
             raise unwritable(self.path, error) from error
@@ -207,13 +208,19 @@ class CommittedFile:
             raise self._exists()
         if mode == "append" and state is not None and state.ended is None and os.path.exists(self.path):
             self._repair(state, may_be_shorter=True)
-        length = self._make_visible(os.O_TRUNC if mode == "replace" else 0)
+        length = self._make_visible(0 if mode == "append" else os.O_TRUNC)
         self._remove_logs(_State(), all_of_them=True)
         return _State(length=length)
 
     def _unused(self, state: _State | None) -> bool:
         """Return whether the file is that of a run which was killed before it had committed anything."""
-        return state is not None and not state.ended and not state.length and not os.path.getsize(self.path)
+        return (
+            state is not None and not state.ended and self._empty(state) and os.path.getsize(self.path) == state.length
+        )
+
+    def _empty(self, state: _State) -> bool:
+        """Return whether there is no row in the file."""
+        return state.length <= len(self._header)
 
     def _make_visible(self, flags: int) -> int:
         """There is a visible file, and it ends with a whole line; returns its length."""
@@ -223,17 +230,30 @@ class CommittedFile:
             if length and os.pread(fd, 1, length - 1) != b"\n":
                 # a last line of other origin has no end: ours must not become a part of it
                 length += os.pwrite(fd, b"\n", length)
+            if not length:
+                write_fully(fd, self._header)
+                length = len(self._header)
+            elif self._header:
+                self._compare_header(fd)
             os.fsync(fd)
         finally:
             os.close(fd)
         sync_folder(os.path.dirname(self.path))
         return length
 
+    def _compare_header(self, fd: int) -> None:
+        there = os.pread(fd, _PIECE, 0).partition(b"\n")[0]
+        if there.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r") != self._header.rstrip(b"\n"):
+            raise SinkError(
+                f"{self.path}: its first line is {there[:200]!r}, and that of this run would be {self._header.rstrip(chr(10).encode())!r}; "
+                'write elsewhere, or say mode="replace" to start anew'
+            )
+
     def _resume(self) -> _State:
         """A run that goes on: what the earlier one has committed stays, what it has prepared can still be committed."""
         state = self._load()
-        if state is not None and not state.length and not os.path.exists(self.path):
-            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666))
+        if state is not None and self._empty(state) and not os.path.exists(self.path):
+            state.length = self._make_visible(0)
         if state is None or not os.path.exists(self.path):
             raise SinkError(
                 f"{self.path}: what the run that is to go on has written is gone; put {self.path} and {self.folder} "

@@ -1,4 +1,4 @@
-"""Results of a run, read back in one line: a table, an upsert table, a Delta table, JSON lines or plain Parquet, as Arrow.
+"""Results of a run, read back in one line: a table, an upsert table, a Delta table, JSON lines, CSV or plain Parquet, as Arrow.
 
 Only what was committed is read. `esault.read` is the public name.
 """
@@ -39,10 +39,10 @@ def read(
     """The committed rows at `path` as a `pyarrow.Table`; `.to_pandas()`, `polars.from_arrow` and DuckDB take it as it is.
 
     `path` is the folder of a table (`SparkTable`, `Parquet`, `DeltaSink`) or an address of one of the first two,
-    such as s3://bucket/t, the file of `JsonLines`, or plain Parquet: a file, a folder of them or a pattern. Of a
-    table with a primary key that is one row for each key, the newest; of others, rows that a replay repeated come
-    once. `columns`: only these. `added`: the columns too that eSault adds to a table, such as `_time` and `_run`.
-    `version`: a table as it was then.
+    such as s3://bucket/t, the file of `JsonLines` or `CsvFile` (its name ends with .csv or .tsv), or plain Parquet: a
+    file, a folder of them or a pattern. Of a table with a primary key that is one row for each key, the newest; of others,
+    rows that a replay repeated come once. `columns`: only these. `added`: the columns too that eSault adds to a table,
+    such as `_time` and `_run`. `version`: a table as it was then.
 
     SinkError: there is nothing, or it cannot be read. UsageError: pyarrow is missing, or there is no such column.
     """
@@ -58,7 +58,7 @@ def read(
     elif version is not None:
         raise UsageError(f"{place} is no table, so it has no version {version}")
     elif os.path.isfile(place) and not _is_parquet(place):
-        rows = _of_lines(place)
+        rows = _of_csv(place) if place.lower().endswith((".csv", ".tsv")) else _of_lines(place)
     else:
         rows = _of_parquet(place)
     if columns is None:
@@ -149,6 +149,25 @@ def _of_lines(path: str) -> pa.Table:
             f"{path}: its lines do not fit columns, since a field has values of several types ({error}; NaN and Infinity are "
             "texts there). Read it line by line with json.loads, or land a table"
         ) from None
+
+
+def _of_csv(path: str) -> pa.Table:
+    """The rows of CSV, up to the last commit; the first line names the columns, whose types follow from what stands in them."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    try:
+        with open(path, "rb") as file:
+            data = file.read(committed_length(path))
+    except OSError as error:
+        raise SinkError(f"{path} cannot be read ({error.strerror})") from None
+    if not data.strip():
+        return pa.table({})
+    form = pc.ParseOptions(delimiter="\t" if path.lower().endswith(".tsv") else ",", newlines_in_values=True)
+    try:
+        return pc.read_csv(pa.BufferReader(data), parse_options=form)
+    except pa.ArrowInvalid as error:
+        raise SinkError(f"{path} cannot be read as CSV: {error}") from None
 
 
 def _check_whole_numbers(path: str, data: bytes) -> None:

@@ -29,9 +29,9 @@ class RowFile:
     What waits for the disk is done by `Context.in_thread`; rows may be written meanwhile.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, header: bytes = b"") -> None:
         self.path = path
-        self.file = CommittedFile(path)
+        self.file = CommittedFile(path, header)
         self._mode = ""
         self._log: RowLog | None = None
         self._copied = 0

@@ -36,8 +36,9 @@ _SPILL, _AT_ONCE = 16 * 1024 * 1024, 2
 class RowObjects:
     """See the module. Raises SinkError, naming address and remedy."""
 
-    def __init__(self, url: str, suffix: str, options: Mapping[str, Any] | None) -> None:
-        self.url, self._suffix, self._options = url.rstrip("/"), suffix, options
+    def __init__(self, url: str, suffix: str, options: Mapping[str, Any] | None, header: bytes = b"") -> None:
+        """`header`: what each object begins with."""
+        self.url, self._suffix, self._options, self._header = url.rstrip("/"), suffix, options, header
         self._lineage = ""
         self._begun = False
         #: rows that are not staged yet, and names of what is or is about to be
@@ -143,7 +144,7 @@ class RowObjects:
             )
 
     def _stage(self) -> None:
-        data = bytes(self._rows)
+        data = self._header + self._rows
         self._rows.clear()
         now = time.time()
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now)) + f".{int(now % 1 * 1e6):06d}"

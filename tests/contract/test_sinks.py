@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import tempfile
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import esault.sinks
 from esault.payload.codec import Codec
-from esault.sinks import Collect, JsonLines, Parquet, SparkTable, read_collected
+from esault.sinks import Collect, CsvFile, JsonLines, Parquet, SparkTable, read_collected
 from esault.sinks.landing import parts
 from esault.topology.context import Context
 from esault.topology.sink import Row, RunInfo, Sink, commits
@@ -36,6 +37,19 @@ class Files:
             return []
         with open(self.path) as file:
             return [(row["key"], row["value"]) for row in map(json.loads, file)]
+
+
+class CsvRows(Files):
+    """CsvFile, and how its rows are read."""
+
+    def make(self, mode="append"):
+        return CsvFile(self.path, ("word", "count"), mode)
+
+    def rows(self):
+        if not os.path.exists(self.path):
+            return []
+        with open(self.path, newline="") as file:
+            return [(row["word"], int(row["count"])) for row in csv.DictReader(file)]
 
 
 class Table(Files):
@@ -74,8 +88,8 @@ class Collected(Files):
         return read_collected(self.run_dir, "sink")
 
 
-PLACES = [Files, Table, PlainTable, Collected]
-LASTING = [Files, Table, PlainTable]
+PLACES = [Files, CsvRows, Table, PlainTable, Collected]
+LASTING = [Files, CsvRows, Table, PlainTable]
 
 
 def opened(place, sub_unit, run="run-1"):
@@ -342,7 +356,7 @@ def test_making_and_checking_a_sink_writes_nothing(place, tmp_path):
 
 
 def test_every_sink_in_the_box_stands_here():
-    here = {"SparkTable", "Parquet", "JsonLines", "Collect", "read_collected"}
+    here = {"SparkTable", "Parquet", "JsonLines", "CsvFile", "Collect", "read_collected"}
     assert here | set(esault.sinks._ELSEWHERE) == set(esault.sinks.__all__)
     for place in esault.sinks._ELSEWHERE.values():  # those of servers have tests with them
         folder = place.removeprefix("esault.").rpartition(".")[0].replace(".", "/")

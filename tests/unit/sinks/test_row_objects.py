@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from concurrent.futures import Future
 from itertools import count
@@ -12,7 +13,7 @@ from small_process import run_small
 
 from esault.errors import SinkError
 from esault.object_store.store import ObjectStore
-from esault.sinks import JsonLines, Parquet, row_objects
+from esault.sinks import CsvFile, JsonLines, Parquet, row_objects
 from esault.sinks.landing import parts
 from esault.sinks.row_objects import RowObjects
 from esault.testing.contract import check_sink
@@ -32,6 +33,18 @@ def laws_of_files():
     assert check_sink(lambda path: JsonLines(f"local://{path}", storage_options={"auto_mkdir": True}), there) == 11
 
 
+def laws_of_csv():
+    def seen(path):
+        found = []
+        for file in sorted(path.glob("*.csv")):
+            with file.open(newline="") as rows:
+                found += [(row["key"], int(row["n"])) for row in csv.DictReader(rows)]
+        return found
+
+    make = lambda path: CsvFile(f"local://{path}", ("key", "n"), storage_options={"auto_mkdir": True})
+    assert check_sink(make, seen) == 11
+
+
 def laws_of_a_table():
     options = {"auto_mkdir": True}
 
@@ -48,7 +61,7 @@ def laws_of_a_table():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("laws", [laws_of_files, laws_of_a_table])
+@pytest.mark.parametrize("laws", [laws_of_files, laws_of_csv, laws_of_a_table])
 def test_the_laws_of_a_sink_hold(laws):
     run_small(laws)
 
