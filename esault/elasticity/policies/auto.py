@@ -132,14 +132,11 @@ class Auto:
             flow.look_at(name, senders, state)
             inflow = [state.share * sum(rates) for rates in zip(*(flow.steps[s] for s in senders))]
             far = flow.far_of(senders, state.share)
-            flow.far[name] = None if far is None else [each * state.cost.selectivity for each in far]
+            flow.far[name] = None if far is None else [state.emits(each) for each in far]
             rate = state.share * sum(flow.most[s] for s in senders)
-            flow.most[name] = rate * state.cost.selectivity
             chance = state.share * math.hypot(*(flow.chance[s] for s in senders))
-            flow.chance[name] = chance * state.cost.selectivity
             flow.burst = max(flow.bursts[s] for s in senders)
-            # A line comes at a moment, and so do all of its words; a filter thins what comes out.
-            flow.bursts[name] = 1.0 + max(1.0, flow.burst) * state.cost.selectivity - min(1.0, state.cost.selectivity)
+            flow.passes_on(name, state, rate, chance, self.period)
             n = wanted = unit.width
             done, service = inflow, state.cost.service
             waiting = window.waiting + state.share * sum(flow.unread.get(s, 0.0) for s in senders)
@@ -159,7 +156,7 @@ class Auto:
             if service is not None:
                 per = 1.0 / service
                 done, _ = outflow(inflow, waiting, n * per, wanted * per, state.ready if wanted > n else 0.0)
-            flow.steps[name] = [d * state.cost.selectivity for d in done]
+            flow.steps[name] = [state.emits(each) for each in done]
         return actions
 
     def decide_first(self, view: RunView, firsts: Mapping[str, FirstWindow]) -> Sequence[Action]:

@@ -119,7 +119,19 @@ class AutoFlow:
         known = Upstream.together(self.upstream[sender] for sender in senders).times(state.share)
         state.rising = known.newest > RISING * max(known.before, known.least) and not state.rising
         self.blind, self.rising, self.doubt, self.busy = known.blind, state.rising, known.doubt, known.busy
-        self.upstream[name] = known.times(state.cost.selectivity)
+        mean, error = state.own.mean, state.own.error
+        own = Upstream(newest=mean, before=mean, mean=mean, error=error)
+        self.upstream[name] = Upstream.together([known.times(state.cost.selectivity), own])
+
+    def passes_on(self, name: str, state: AutoUnit, rate: float, chance: float, period: float) -> None:
+        """Note what a unit emits besides what is expected step by step, in windows of `period` seconds, where so much comes."""
+        selectivity, own = state.cost.selectivity, state.own
+        self.most[name] = state.emits(rate) + own.error
+        self.chance[name] = math.hypot(chance * selectivity, math.sqrt(max(own.dispersion, 0.0) * own.mean / period))
+        # A line comes at a moment, and so do all of its words; a filter thins what comes out.
+        through = 1.0 + max(1.0, self.burst) * selectivity - min(1.0, selectivity)
+        share = own.mean / state.emits(rate) if own.mean > 0 else 0.0
+        self.bursts[name] = through + share * (max(1.0, own.dispersion) - through)
 
     @property
     def sure(self) -> float:
@@ -137,7 +149,7 @@ def lacking(view: RunView, sources: Mapping[str, SourceForecast], units: Mapping
             rates[name] = 0.0 if source is None else source.most
             continue
         rate = state.share * sum(rates[s] for s in view.senders.get(name, ()))
-        rates[name] = rate * state.cost.selectivity
+        rates[name] = state.emits(rate)
         n = math.ceil(rate * (state.cost.service or 0.0) / FORESEEN)
         if state.cost.service is None and name in view.managed:
             # What it lacks is unknown: it is not left with less than an equal part.

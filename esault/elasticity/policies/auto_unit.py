@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from esault.elasticity.estimators.budget_division import Share
 from esault.elasticity.estimators.cores import need
+from esault.elasticity.estimators.counted_rate import CountedRate
 from esault.elasticity.estimators.few_keys import FewKeys
 from esault.elasticity.estimators.growth_gain import GrowthGain
 from esault.elasticity.estimators.idle_times import IdleTimes
@@ -53,6 +54,8 @@ class AutoUnit:
     keys: int | None = None
     #: why it does not grow although it is full, as of the last look
     gains_nothing: str = ""
+    #: tuples a second that it emits by itself: at ticks, by timers, or as windows close
+    own: CountedRate = field(default_factory=CountedRate)
     #: tuples that wait, for which it has more sub-units than their rate takes; 0: it has none for that
     works_off: float = 0.0
     #: tuples a second that it processed in the newest window
@@ -89,8 +92,13 @@ class AutoUnit:
 
     def measure(self, unit: UnitView, window: UnitWindow, sent: float, useful: float, overhead: float) -> None:
         """Add a window. `sent`: tuples that senders emitted in it; `useful`: share of its time; `overhead`: over time of processing."""
-        cost, width = self.cost, max(1, window.width)
-        cost.add(window.processed, window.emitted, window.busy, window.seconds, width, overhead, window.opened)
+        cost, width, emitted = self.cost, max(1, window.width), window.emitted
+        if window.processed > 0:
+            emitted = max(0.0, emitted - self.own.mean * window.seconds)
+        elif window.seconds > 0:  # what comes out is of no tuple that it has got
+            self.own.add(emitted / window.seconds, window.seconds)
+            emitted = 0.0
+        cost.add(window.processed, emitted, window.busy, window.seconds, width, overhead, window.opened)
         self.late.max_latency = max(self.quick, PROBED * (cost.service or 0.0))
         self.unanswered.observe(unit.samples, window.end)
         self.done = window.processed / window.seconds if window.seconds > 0 else 0.0
@@ -122,6 +130,10 @@ class AutoUnit:
         first, self._guessed = self._guessed and not filled, self._guessed and filled
         apart = share * APART < self.share or share > APART * self.share
         self.share += (1.0 if first and apart else LEARNING) * (share - self.share)
+
+    def emits(self, rate: float) -> float:
+        """Return the tuples a second that it emits where so many come."""
+        return rate * self.cost.selectivity + self.own.mean
 
     def untried(self, unit: UnitView, now: float) -> bool:
         """Return whether nothing comes: its sub-units are idle, and answer."""
