@@ -85,7 +85,7 @@ _SAFE: dict[str, frozenset[str]] = {
         "pandas": "Interval Period Timedelta Timestamp",
         "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
         "pandas._libs.internals": "_unpickle_block",
-        "pandas._libs.interval": "Interval",
+        "pandas._libs.interval": "Interval __pyx_unpickle_IntervalMixin",
         "pandas._libs.missing": "NA NAType",
         "pandas._libs.tslibs.nattype": "__nat_unpickle _nat_unpickle",
         "pandas._libs.tslibs.period": "Period",

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["json_text", "key_text", "not_finite", "strict_json"]
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 
 def json_text(value: Any) -> str:
     """Return a value as JSON. What JSON has no form for stands as Python writes it; keys of dicts that are no texts, too."""
-    return json.dumps(_plain(value, 0), ensure_ascii=False)
+    plain = _plain(value, 0)
+    text = json.dumps(plain, ensure_ascii=False)
+    # Half of a surrogate pair has no UTF-8, and could be written nowhere.
+    return text if text.isascii() or not _SURROGATES.search(text) else json.dumps(plain)
 
 
 def strict_json(value: Any, default: Callable[[Any], Any] | None = None) -> str:

@@ -253,7 +253,7 @@ def _action(kind: type) -> Callable[[Any], Any]:
 def _choose(kind: type) -> Callable[[Any], Any]:
     if issubclass(kind, type):
         return _class
-    if kind is FunctionType or kind is BuiltinFunctionType:
+    if kind in (FunctionType, BuiltinFunctionType) or kind.__name__ == "cython_function_or_method":
         return _function
     if kind is MethodType:
         return _method

@@ -15,6 +15,8 @@ _MODULES = frozenset(("_thread", "threading", "logging", "logging.handlers", "as
 _LOGGERS = frozenset(("loguru", "structlog"))
 #: modules whose objects hold what was put into them, although they can be closed
 _HOLDERS = frozenset(("_queue", "queue", "asyncio.queues", "multiprocessing.queues", "mmap", "shelve", "dbm"))
+#: packages whose objects hold data, such as an image, although they can be closed
+_DATA = frozenset(("PIL", "xarray"))
 #: a class that has one of these lets go of something
 _ENDS = ("close", "aclose", "disconnect", "dispose", "shutdown", "__exit__", "__aexit__")
 #: those of the engine's own
@@ -42,7 +44,13 @@ def _judge(kind: type) -> bool:
     module = str(kind.__module__)
     if module in _MODULES or module.partition(".")[0] in _LOGGERS or (module, kind.__name__) in _OWN:
         return True
-    if module in _HOLDERS or kind is memoryview or issubclass(kind, type) or is_own(module):
+    if (
+        module in _HOLDERS
+        or module.partition(".")[0] in _DATA
+        or kind is memoryview
+        or issubclass(kind, type)
+        or is_own(module)
+    ):
         return False
     if hasattr(kind, "__next__") and not issubclass(kind, io.IOBase):
         return False

@@ -347,6 +347,7 @@ VALUES = [
     pd.NA,
     pd.Period("2020-01"),
     pd.Interval(0, 1),
+    pd.Series(pd.interval_range(0, 2)),
     pd.Series([1, None], dtype="Int64"),
     pd.Series(["a"], dtype="string"),
     pd.MultiIndex.from_tuples([(1, "a"), (2, "b")]),

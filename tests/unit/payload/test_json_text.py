@@ -71,3 +71,8 @@ def test_a_state_that_holds_itself_ends():
 
 def test_a_key_that_is_a_text_is_typed_as_it_is():
     assert [key_text(key) for key in ("cat", 7, ("a", 1))] == ["cat", "7", '["a", 1]']
+
+
+def test_half_a_surrogate_pair_is_escaped():
+    assert json_text({"a": "\ud83d"}) == '{"a": "\\ud83d"}'
+    assert json_text("ä") == '"ä"'

@@ -81,3 +81,8 @@ def test_what_holds_things_is_none_though_it_can_be_closed():
     with memoryview(b"a") as view, mmap.mmap(-1, 10) as held:
         assert not is_resource(view) and not is_resource(held)
     assert not is_resource(queue.Queue()) and not is_resource(queue.SimpleQueue())
+
+
+def test_an_image_is_none():
+    image = pytest.importorskip("PIL.Image").new("RGB", (1, 1))
+    assert hasattr(image, "close") and not is_resource(image)
