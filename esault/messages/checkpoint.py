@@ -59,6 +59,8 @@ class Restore:
     in_flight: tuple[Piece, ...] = ()
     #: of a bolt that keeps its watermark: the ranges of those that wrote the chains; empty: an earlier version did not say
     written: tuple[tuple[tuple[int, int], ...], ...] = ()
+    #: of a bolt: how its windows were cut, see `topology.kept_windows`; empty: an earlier version did not say
+    windows: tuple[Any, ...] = ()
 
 
 @value_class(frozen=True)
@@ -156,6 +158,8 @@ class CompletedUnit:
     ranges: tuple[tuple[tuple[int, int], ...], ...] = ()
     #: of a spout that reads splits: where each goes on
     splits: dict[str, SplitPlace] = field(default_factory=dict)
+    #: of a bolt: how its windows are cut, see `topology.kept_windows`; empty: an earlier version did not say
+    windows: tuple[Any, ...] = ()
 
     @property
     def holds_rows(self) -> bool:

@@ -93,21 +93,21 @@ def _compare_states(
         name = canonical(key)
         if name not in old:
             assert after is not None
-            found.note(key, None, json_text(after.opened(found.name, key, packed)), limit)
+            found.note(key, None, json_text(after.shown(found.name, key, packed)), limit)
             continue
         _, was = old.pop(name)
         if was == packed:
             found.same += 1
             continue
         assert before is not None and after is not None
-        a, b = before.opened(then, key, was), after.opened(found.name, key, packed)
+        a, b = before.shown(then, key, was), after.shown(found.name, key, packed)
         if is_same(a, b):
             found.same += 1
         else:
             found.note(key, json_text(a), json_text(b), limit)
     for key, was in old.values():
         assert before is not None
-        found.note(key, json_text(before.opened(then, key, was)), None, limit)
+        found.note(key, json_text(before.shown(then, key, was)), None, limit)
 
 
 def is_same(a: Any, b: Any) -> bool:

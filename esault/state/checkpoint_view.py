@@ -14,6 +14,8 @@ from esault.state import manifest
 from esault.state.piece_file import read_piece
 from esault.state.place import Place
 from esault.state.state_dir import StateDir
+from esault.topology.kept_windows import kind_of
+from esault.topology.shown_windows import shown_windows
 
 __all__ = ["CheckpointView"]
 
@@ -72,10 +74,15 @@ class CheckpointView:
                 f"{name}, key {key!r}: {error}. State that holds objects of your classes needs their file: --topology words.py"
             ) from None
 
+    def shown(self, name: str, key: Any, packed: bytes) -> Any:
+        """Return a state as people look at it: the same, and of windows each that is open with its bounds. Raises UsageError."""
+        state, kind = self.opened(name, key, packed), kind_of(self.unit(name).windows)
+        return state if kind is None else shown_windows(kind, state)
+
     def states(self, name: str) -> Iterator[tuple[Any, Any]]:
-        """Yield (key, state) of a bolt, as `packed` and `opened` say. Raises UsageError, CheckpointError."""
+        """Yield (key, state) of a bolt, as `packed` and `shown` say. Raises UsageError, CheckpointError."""
         for key, packed in self.packed(name):
-            yield key, self.opened(name, key, packed)
+            yield key, self.shown(name, key, packed)
 
     def count(self, name: str) -> int:
         """Return how many keys a bolt has. Raises as `states` does for damage."""

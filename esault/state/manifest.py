@@ -65,6 +65,7 @@ def _unit(unit: CompletedUnit) -> dict[str, Any]:
         "finished": unit.finished,
         **({"in_flight": [asdict(piece) for piece in unit.in_flight]} if unit.in_flight else {}),
         **({"ranges": unit.ranges} if unit.ranges else {}),
+        **({"windows": unit.windows} if unit.windows else {}),
         **(
             {"splits": [[id, _text(at.position), at.ended, *at.times] for id, at in unit.splits.items()]}
             if unit.splits
@@ -119,6 +120,7 @@ def _made(unit: dict[str, Any]) -> CompletedUnit:
         in_flight=tuple(Piece(**piece) for piece in unit.get("in_flight", ())),
         ranges=tuple(tuple((low, high) for low, high in ranges) for ranges in unit.get("ranges", ())),
         splits={id: SplitPlace(b64decode(at), ended, tuple(times)) for id, at, ended, *times in unit.get("splits", ())},
+        windows=tuple(unit.get("windows", ())),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from esault.control.checkpoints.checkpoints import Cut
 from esault.control.units.unit import Unit
@@ -11,6 +12,7 @@ from esault.counters import counted
 from esault.errors import UsageError
 from esault.messages.checkpoint import CompletedCheckpoint, CompletedUnit, Handle, Piece
 from esault.routing.table import OutputTable
+from esault.topology.kept_windows import said_of, why_no_place
 from esault.topology.plan import Plan
 
 __all__ = ["check_plan", "completed_of", "renamed", "table_like", "widths", "without_takers"]
@@ -53,6 +55,7 @@ def completed_of(
             in_flight=tuple(part.in_flight for part in parts if part.in_flight is not None),
             ranges=_written(unit, chains.get(name, {})),
             splits=unit.splits.checkpointed(parts) if unit.splits is not None else {},
+            windows=_windows(unit) if unit.plan.kind == "bolt" else (),
         )
         for part in parts:
             for number_of, by_sink in part.handles.items():
@@ -72,6 +75,10 @@ def completed_of(
         topology,
         repeats,
     )
+
+
+def _windows(unit: Unit) -> tuple[Any, ...]:
+    return said_of(None if unit.plan.window is None else unit.plan.window.kind)
 
 
 def _written(unit: Unit, chains: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -200,6 +207,12 @@ def _no_taker(number: int, name: str, unit: CompletedUnit, plan: Plan) -> str | 
             f"unit {name!r} had one object per {unit.objects.replace('_', ' ')} in checkpoint {number}, and has one per "
             f"{now.objects.replace('_', ' ')} now, so that its state has no place: bring its grouping back"
         )
+    if unit.kind == "bolt" and any(unit.chains):
+        other = why_no_place(unit.windows, None if now.window is None else now.window.kind)
+        if other is not None:
+            return (
+                f"unit {name!r} of checkpoint {number}: {other}, so that its state has no place: bring its windows back"
+            )
     if (unit.positions and now.reads_splits) or (unit.splits and not now.reads_splits):
         before, after = ("as a whole", "in splits") if unit.positions else ("in splits", "as a whole")
         return (

@@ -243,7 +243,15 @@ class Unit:
             self.splits.begin_from(completed.splits)
         ranges_by_part = self.lives.ranges_by_part()
         restores = {
-            part: Restore(number, completed.chains, ranges, completed.finished, completed.in_flight, completed.ranges)
+            part: Restore(
+                number,
+                completed.chains,
+                ranges,
+                completed.finished,
+                completed.in_flight,
+                completed.ranges,
+                completed.windows,
+            )
             for part, ranges in ranges_by_part.items()
         }
         self.start(now, restores)

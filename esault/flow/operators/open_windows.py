@@ -13,7 +13,7 @@ __all__ = ["Bounds", "Late", "OpenWindows", "owned"]
 KEPT = 4096
 
 
-class Bounds(dict[int, Window]):
+class Bounds(dict[Any, Window]):
     """Number of a window -> its bounds; those of one window are one object."""
 
     __slots__ = ("_window",)
@@ -22,10 +22,11 @@ class Bounds(dict[int, Window]):
         super().__init__()
         self._window = window
 
-    def __missing__(self, index: int) -> Window:
+    def __missing__(self, index: Any) -> Window:
         if len(self) >= KEPT:
             self.clear()
-        bounds = self[index] = self._window(index)
+        # One that was cut otherwise, before the run was resumed, stands under its bounds.
+        bounds = self[index] = Window(*index) if type(index) is tuple else self._window(index)
         return bounds
 
     def ends(self, state: Iterable[Any]) -> list[float]:

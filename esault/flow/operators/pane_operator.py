@@ -266,7 +266,8 @@ class PaneOperator(WindowOperator):
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
         allowed = self._allowed
-        for index in sorted(index for index in windows if self.bounds[index].end <= until):
+        bounds = self.bounds
+        for index in sorted((each for each in windows if bounds[each].end <= until), key=bounds.__getitem__):
             end, told = self.bounds[index].end, windows.told[index]
             if not told.ended:
                 told.ended = True
@@ -328,7 +329,7 @@ class PaneOperator(WindowOperator):
             self.levels.catch_up()
             self.close_due(name, windows, due)
             return
-        for index, told in sorted(windows.told.items()):
+        for index, told in sorted(windows.told.items(), key=lambda each: self.bounds[each[0]]):
             if told.wake_at is not None and told.wake_at <= due:
                 told.wake_at = None
                 if told.new and not told.ended:

@@ -54,7 +54,7 @@ class _Slices(dict[Any, Any]):
         #: number of the first window that may not have closed yet, where that is known; those before it are over
         self.next: int | None = None
         #: what windows held when this key came here: number -> object
-        self.windows: dict[int, Any] = {}
+        self.windows: dict[Any, Any] = {}
 
     def __missing__(self, number: Any) -> Any:
         return self.of.open_slice(self, number)
@@ -66,12 +66,19 @@ class _Slices(dict[Any, Any]):
         """Return the numbers of windows that are open, the first one first."""
         steps, after = self.of.steps, self.next
         numbers = {window for last in self for window in range(last - steps + 1, last + 1)}
-        return sorted(n for n in numbers.union(self.windows) if after is None or n >= after)
+        numbers.update(number for number in self.windows if type(number) is int)
+        return sorted(number for number in numbers if after is None or number >= after)
+
+    def kept(self, until: float = math.inf) -> list[Any]:
+        """Return what windows that were cut otherwise, before the run was resumed, stand under; those that end by then."""
+        found = [each for each in self.windows if type(each) is tuple and each[1] <= until]
+        return sorted(found, key=lambda each: each[::-1])
 
     def __getstate__(self) -> Any:
         """Return the windows, as they would be without slices: so no state tells one from the other."""
         of = self.of
-        return tuple([(number, of.packed(of.put_together(self, number, False))) for number in self.opened()])
+        found = [(number, of.packed(of.put_together(self, number, False))) for number in self.opened()]
+        return (*((bounds, of.packed(self.windows[bounds])) for bounds in self.kept()), *found)
 
     def __setstate__(self, state: Any) -> None:
         for number, packed, *_ in state:
@@ -218,6 +225,8 @@ class SliceOperator(WindowOperator):
 
     def close_due(self, name: Any, windows: Any, until: float) -> None:
         slices: _Slices = windows
+        for bounds in slices.kept(until):
+            self.finish(slices.windows.pop(bounds))
         first = self._first_open(until)
         for number in [number for number in slices.opened() if number < first]:
             self.finish(self.put_together(slices, number, True))

@@ -12,7 +12,9 @@ from esault.messages.checkpoint import Restore, StateEvolved
 from esault.payload.schema import Evolution
 from esault.routing.ring import Name, canonical, position
 from esault.topology.context import Context
+from esault.topology.kept_windows import kept_windows, kind_of, said_of
 from esault.topology.plan import UnitPlan
+from esault.topology.window import TimeWindow, WindowKind
 
 __all__ = ["StateRestore"]
 
@@ -28,6 +30,12 @@ class StateRestore:
         #: objects of a sub-unit go as a whole to one of its successors
         self._one_each = plan.objects == "sub-unit"
         self._evolutions: list[Evolution] = []
+        #: how windows were cut and are now, where that is another way
+        self._other_windows: tuple[WindowKind, TimeWindow] | None = None
+        kind = None if plan.window is None else plan.window.kind
+        before = kind_of(restore.windows)
+        if isinstance(kind, TimeWindow) and before is not None and said_of(kind) != tuple(restore.windows):
+            self._other_windows = before, kind
 
     def into(self, operator: Operator, new_operator: Callable[[], Operator]) -> list[Operator]:
         """Fill this operator, and return those that this unit has no sub-unit for any more."""
@@ -60,6 +68,10 @@ class StateRestore:
             more = key is None and self._plan.keeps_more
             evolved = operator.state.evolved_more if more else operator.state.evolved
             state = written_state if needed is None else evolved(written_state, needed)
+            if key is not None and self._other_windows is not None:
+                before, now = self._other_windows
+                codec = operator.state.codec
+                state = codec.pack_value(kept_windows(codec.unpack(state), before, now))
             if key is None and self._plan.keeps_watermark and written:
                 operator.state.install_watermark(state, _common(written[number], self._restore.ranges))
             else:

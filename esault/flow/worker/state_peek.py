@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from esault.flow.operators.shown_windows import shown_windows
 from esault.messages.control import PeekedState, PeekState
 from esault.payload.json_text import json_text, key_text
 from esault.payload.opened_state import opened
 from esault.routing.ring import canonical, key_of
+from esault.topology.shown_windows import shown_windows
 
 if TYPE_CHECKING:
     from esault.flow.operators.operator import Operator

@@ -78,6 +78,7 @@ def test_the_state_of_each_key_is_what_was_processed(paused):
     assert sum(each["seen"].times for each in found.values()) == rows
     assert view.count("count") == 7
     assert sum(len(windows) for _, windows in view.states("window")) >= 7
+    assert {(w["start"], w["end"]) for _, windows in view.states("window") for w in windows} == {(0, 1000)}
     assert view.count("window") == len(list(view.states("window"))) == 7  # how far time had come is no key
 
 

@@ -8,16 +8,19 @@ from types import ModuleType
 import pytest
 from counting import Landed, Nothing
 
-from esault import Bolt, Topology, by_key, ttl
+from esault import Bolt, Topology, UsageError, by_key, ttl
+from esault.control.checkpoints.completed import check_plan
 from esault.messages.settings import Settings
 from esault.payload import class_names
+from esault.payload.codec import Codec
 from esault.sources import Items, Paced
 from esault.testing import LocalRuntime
-from esault.windows import SessionWindow, TumblingWindow
+from esault.windows import CalendarWindow, CountWindow, SessionWindow, SlidingWindow, TumblingWindow
 
 EXACTLY = Settings(delivery="eo", max_pending=4, root_rows=4)
 ROWS = [("a", 1000.0 + i) for i in range(200)]
 SEEN: list[float] = []
+CODEC = Codec()
 
 
 def some(topology, rows=ROWS, until=30):
@@ -241,3 +244,85 @@ def test_values_that_wait_in_windows_get_the_fields_that_are_new(visits, kind, m
     second = visits(VISIT + "    pages: list = field(default_factory=lambda: [1])\n")
     after = go_on(before, topology(), [("a", second(at)) for _, at in ROWS])
     assert values(after) == [(1000.0, 200)]
+
+
+class Held(Bolt):
+    """The tuples of a window, with its bounds."""
+
+    def __init__(self):
+        self.rows = []
+
+    def process(self, key, value):
+        self.rows.append(value)
+
+    def finish(self):
+        self.emit(self.key, (self.window.start, self.window.end, tuple(self.rows)))
+
+
+class Combined(Held):
+    """The same, of which slices are put together."""
+
+    def combine(self, other):
+        self.rows = sorted(self.rows + other.rows)
+
+
+def at(value):
+    SEEN.append(value)
+    return value
+
+
+def windowed(kind, bolt=Held, **options):
+    t = Topology("resumed")
+    rows = t.spout("rows", Nothing())
+    if kind is None:
+        rows.bolt("count", bolt, grouping=by_key()).sink("out", Landed())
+    else:
+        time = None if isinstance(kind, CountWindow) else at
+        rows.window("count", bolt, kind, time=time, **options).sink("out", Landed())
+    return t
+
+
+MINUTES, THIRDS = TumblingWindow(60), SlidingWindow(60, 20)
+OTHERS = [
+    (MINUTES, MINUTES),
+    (MINUTES, TumblingWindow(30)),
+    (TumblingWindow(30), THIRDS),
+    (THIRDS, TumblingWindow(60, 7)),
+    (CalendarWindow("day"), MINUTES),
+    (THIRDS, SlidingWindow(80, 20)),
+    (SlidingWindow(60, 30), THIRDS),
+]
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"bolt": Combined}, {"ordered": True}, {"allowed_lateness": 5, "updates": "accumulate"}], ids=str
+)
+@pytest.mark.parametrize(("then", "now"), OTHERS, ids=str)
+def test_windows_that_are_open_keep_their_bounds_where_others_are_cut_from_now_on(then, now, more):
+    before = some(windowed(then, **more))
+    _, read = CODEC.unpack(before.driver.completed.units["rows"].positions[0])
+    assert 10 < read < 200
+    after = go_on(before, windowed(now, **more))
+    want = {}
+    for kind, rows in ((then, ROWS[:read]), (now, ROWS[read:])):
+        for _, time in rows:
+            for index in kind.indices(time):
+                want.setdefault(tuple(kind.window(index)), []).append(time)
+    found = {(start, end): list(rows) for start, end, rows in values(after)}
+    assert found == want
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "text"),
+    [
+        (SessionWindow(5), TumblingWindow(60), "it had windows of sessions, and has windows of time now"),
+        (TumblingWindow(60), CountWindow(3), "it had windows of time, and has windows of so many tuples now"),
+        (None, TumblingWindow(60), "it had no windows, and has windows of time now"),
+        (TumblingWindow(60), None, "it had windows of time, and has no windows now"),
+    ],
+)
+def test_windows_of_another_form_are_refused(then, now, text):
+    before = some(windowed(then, **({"bolt": Count} if then is None else {})))
+    check_plan(before.driver.completed, windowed(then).plan(), {})
+    with pytest.raises(UsageError, match=f"unit 'count' of checkpoint 1: {text}, so that its state has no place"):
+        check_plan(before.driver.completed, windowed(now).plan(), {})

@@ -49,7 +49,7 @@ class Store:
 
 def test_of_several_states_of_a_key_only_the_newest_is_read_and_counted():
     store = Store(base=[("a", b"A1"), ("b", b"B1"), ("c", b"C1")], more=[("a", b"A2"), ("c", None)])
-    plan = SimpleNamespace(objects="key", keeps_more=False, keeps_watermark=False)
+    plan = SimpleNamespace(objects="key", keeps_more=False, keeps_watermark=False, window=None)
     restore = StateRestore(plan, Context("u"), Restore(3, (("base", "more"),), WHOLE), store)
     operator = Operator()
     assert restore.into(operator, Operator) == []
@@ -60,7 +60,7 @@ def test_of_several_states_of_a_key_only_the_newest_is_read_and_counted():
 
 def test_keys_of_other_ranges_are_left_to_others():
     store = Store(base=[("a", b"A1"), ("b", b"B1")])
-    plan = SimpleNamespace(objects="key", keeps_more=False, keeps_watermark=False)
+    plan = SimpleNamespace(objects="key", keeps_more=False, keeps_watermark=False, window=None)
     mine = ((position("a"), position("a")),)
     operator = Operator()
     StateRestore(plan, Context("u"), Restore(3, (("base",),), mine), store).into(operator, Operator)

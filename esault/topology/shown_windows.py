@@ -15,7 +15,9 @@ def shown_windows(kind: WindowKind, state: Any) -> Any:
     Tuples that came and are in no session yet, since earlier ones may follow, are `waiting`.
     """
     if isinstance(kind, TimeWindow):
-        return [_window(kind.window(index), held) for index, held, *_ in sorted(state, key=lambda each: each[0])]
+        # Those of a run that cut them otherwise say their bounds.
+        of_time = [(Window(*i) if type(i) is tuple else kind.window(i), held) for i, held, *_ in state]
+        return [_window(bounds, held) for bounds, held in sorted(of_time, key=lambda each: each[0])]
     if isinstance(kind, SessionWindow):
         _, _, session, rows = state
         sessions = [] if session is None else [_window(Window(*session[0]), session[1])]
