@@ -15,6 +15,7 @@ from esault.connectors.http.library import library
 from esault.connectors.http.retries import PASSING, retry_after
 from esault.connectors.http.service import Service
 from esault.errors import SinkError, TopologyError
+from esault.sinks.durable import unwritable
 from esault.sinks.json_row import encode_row, encode_value
 from esault.topology.arguments import check_seconds
 from esault.topology.context import Context
@@ -83,9 +84,20 @@ class WebhookSink(Sink):
         self._pausing: set[asyncio.Event] = set()
 
     def check(self) -> None:
-        """Raises SinkError where aiohttp is missing or the host has no address. Nothing is sent."""
+        """Raises SinkError where aiohttp is missing, the host has no address, or refused rows cannot be kept. Nothing is sent."""
         self._service.check(SinkError)
         self._trusted()
+        if self._dead_letters is not None:
+            folder = os.path.dirname(os.path.abspath(self._dead_letters))
+            if (
+                not os.path.isdir(folder)
+                or os.path.isdir(self._dead_letters)
+                or not os.access(folder, os.W_OK | os.X_OK)
+            ):
+                raise SinkError(
+                    f"WebhookSink: dead_letters={self._dead_letters!r}: no file can be made there; name one in a folder that is there and "
+                    "can be written"
+                )
 
     def written_paths(self) -> Sequence[str]:
         """Return the file of refused rows."""
@@ -226,10 +238,18 @@ class WebhookSink(Sink):
             encode_row({"status": status, "answer": said, "id": row.id, "key": row.key, "value": row.value})
             for row in rows
         ]
-        with open(self._dead_letters, "ab") as kept:
-            kept.write(b"".join(lines))
-            kept.flush()
-            os.fsync(kept.fileno())
+        self._keep(lines)
+
+    def _keep(self, lines: list[bytes]) -> None:
+        """Add lines to the file of refused rows; durable. Raises SinkError."""
+        assert self._dead_letters is not None
+        try:
+            with open(self._dead_letters, "ab") as kept:
+                kept.write(b"".join(lines))
+                kept.flush()
+                os.fsync(kept.fileno())
+        except OSError as error:
+            raise unwritable(self._dead_letters, error) from error
 
     def _made(self, rows: list[Row]) -> tuple[bytes, str]:
         """Return what is sent for these rows, and its content type."""

@@ -135,11 +135,14 @@ class PostgresLookup(Lookup):
             return SourceError(
                 f"{self._who}: the key {key!r} has {len(parts)} parts, and the columns are {', '.join(self._keys)}"
             )
-        return (
-            None
-            if None in parts
-            else tuple("\\x" + each.hex() if isinstance(each, bytes) else str(each) for each in parts)
-        )
+        if None in parts:
+            return None
+        texts = tuple("\\x" + each.hex() if isinstance(each, bytes) else str(each) for each in parts)
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:  # of the client's it would be an error of all keys that are asked for with it
+            return SourceError(f"{self._who}: the key {key!r} is no text in UTF-8, so that no row has it")
+        return texts
 
     def _disconnect(self) -> None:
         self._client.close()

@@ -111,6 +111,17 @@ class TestWebhookSink:
             (number, 400, number % 3) for number in range(1, 10, 2)
         ]
 
+    def test_a_file_for_them_that_cannot_be_is_said_before_the_run(self, tmp_path):
+        for path in (tmp_path / "missing" / "refused.jsonl", tmp_path):
+            with pytest.raises(SinkError, match="dead_letters=.*: no file can be made there; name one in a folder"):
+                WebhookSink("http://localhost:1/hook", dead_letters=path).check()
+        WebhookSink("http://localhost:1/hook", dead_letters=tmp_path / "refused.jsonl").check()
+        folder = tmp_path / "goes"
+        folder.mkdir()
+        with receiving(answer=lambda got: folder.rmdir() or 400) as service:
+            with pytest.raises(SinkError, match=r"goes/refused\.jsonl: cannot be written"):
+                send(service.url, rows(1), dead_letters=folder / "refused.jsonl")
+
     def test_a_service_that_is_away_and_comes_back_is_waited_for_and_that_is_said_once(self, caplog):
         port = free_port()
         began = []

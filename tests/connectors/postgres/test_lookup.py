@@ -93,6 +93,15 @@ def test_a_key_that_the_server_refuses_spoils_no_other(server, customers):
         run_with(table, ["many"])
 
 
+def test_a_key_that_is_no_text_spoils_no_other(server, customers):
+    table = PostgresLookup(server.dsn, customers, key="name", columns="name")
+    (name,) = server.ask(f"select name from {customers} limit 1")[0]
+    found = table._fetch([name, "\ud800", "a\0"])
+    table._disconnect()
+    assert found[name] == name
+    assert "is no text in UTF-8" in str(found["\ud800"]) and "NUL" in str(found["a\0"])
+
+
 def test_several_rows_of_a_key_are_an_error(server, customers):
     table = PostgresLookup(server.dsn, customers, key="city")
     with pytest.raises(TopologyFailed, match="several rows have city 'Delft'; look up by a key that is unique"):
