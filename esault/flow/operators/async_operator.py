@@ -368,7 +368,7 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         def forget() -> None:
             if self.elements.holds(name, element):
                 self._close(element)
-                self.elements.forget(name)
+                self.forget(name)
 
         self._hook(name, element, "finish", element.finish, forget)
 

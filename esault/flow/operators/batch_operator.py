@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from esault.errors import PayloadError
+from esault.errors import PayloadError, StateError
 from esault.flow.operators.batch_emitter import BatchEmitter
 from esault.flow.operators.derived_class import maker
 from esault.flow.operators.keyed import Keyed
@@ -16,7 +16,7 @@ from esault.flow.operators.operator_state import OperatorState
 from esault.flow.operators.user_error import UserError
 from esault.payload.column import PLAIN_TYPES, plain
 from esault.payload.remedy import type_name
-from esault.routing.many_keys import have_bools, names_of
+from esault.routing.many_keys import are_keys, have_bools, names_of
 from esault.routing.ring import Name, check_key, key_of
 from esault.topology.bolt import BatchBolt, takes_columns
 
@@ -123,15 +123,32 @@ class BatchOperator(Operator):
         unit, cls = self.plan.name, type(self.object).__name__
         for key, state in islice(self.object.keyed.items(), TRIED):
             try:
-                check_key(key)
-            except PayloadError as error:
-                raise UserError(f"unit {unit!r}: a key in {cls}.keyed cannot be moved or saved: {error}") from error
+                self._check_key(key)
+            except StateError as error:
+                raise UserError(str(error)) from error
             try:
                 self.codec.pack_value(state)
             except PayloadError as error:
                 raise UserError(
                     f"unit {unit!r}: the state of key {key!r} in {cls}.keyed cannot be moved or saved: {error}"
                 ) from error
+
+    def _check_key(self, key: Any) -> None:
+        """Raise StateError for a key of `keyed` that belongs to no sub-unit."""
+        try:
+            check_key(key)
+            if key is None and self._by_key:
+                raise PayloadError("None belongs to no sub-unit; use a text, such as 'all'")
+        except PayloadError as error:
+            unit, cls = self.plan.name, type(self.object).__name__
+            raise StateError(f"unit {unit!r}: a key in {cls}.keyed cannot be moved or saved: {error}") from error
+
+    def check_keys(self) -> None:
+        """Look at all keys of `keyed`, which may have come long after the first batch. Raises StateError."""
+        keys = list(self.object.keyed)
+        if self._by_key and keys and not are_keys(keys):
+            for key in keys:
+                self._check_key(key)
 
     def close(self) -> None:
         self._close(self.object)
@@ -148,6 +165,7 @@ class KeyedOfBatch:
         self._of = of
 
     def names(self) -> list[Name]:
+        self._of.check_keys()
         return names_of(self._of.object.keyed)
 
     in_memory = names

@@ -318,7 +318,13 @@ class ElementOperator(Operator):
         self._finish(name, element)
         if self.elements.holds(name, element):
             self._close(element)
-            self.elements.forget(name)
+            self.forget(name)
+
+    def forget(self, name: Name) -> None:
+        """Remove an object whose life is over, with the timers that `finish` has set."""
+        self.elements.forget(name)
+        if self.timer_service is not None:
+            self.timer_service.timers.pop(name)
 
     def stop_sweeping(self) -> None:
         """Leave it to the caller to name idle elements: `sweep` does nothing any more."""

@@ -389,3 +389,30 @@ def test_what_is_due_at_the_end_does_not_depend_on_how_far_the_watermark_was(at_
     behind = sorted((key, value["at"]) for key, value in local.emitted("behind"))
     assert behind[-1] == ("d", 110)
     assert [time for key, time in behind if key == "a"][-1] == 110
+
+
+class SetsAtItsEnd(Bolt):
+    """Has `finish` set a timer, though nothing is left that could hear it."""
+
+    def __init__(self):
+        self.n = 0
+
+    def process(self, key, value):
+        self.n += 1
+
+    def on_timer(self, name, at):
+        self.emit(self.key, (name, self.n))
+
+    def finish(self):
+        if self.context.finishing == "expired":
+            self.timer("late", self.context.now() + 3, by="processing")
+        self.emit(self.key, ("end", self.n))
+
+
+def test_a_timer_that_finish_sets_is_not_that_of_the_key_s_next_object():
+    t = Topology("ends")
+    rows = Paced(Items([(key, 1) for key in "abbbabbbb"]), rate=1)
+    t.spout("rows", rows).bolt("count", SetsAtItsEnd, grouping=by_key(), expire_after=2)
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert [row for row in local.emitted("count") if row[0] == "a"] == [("a", ("end", 1)), ("a", ("end", 1))]
