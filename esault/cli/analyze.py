@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from esault.cli.finite_range import FiniteRange
 from esault.cli.named_values import spark_conf
 from esault.cli.repeated_runs import hash_of, repeat_runs
 from esault.cli.spark_session import say
@@ -50,7 +51,7 @@ class _Subject:
 @click.option("--history", is_flag=True, help="Show the last runs of the pipeline.")
 @click.option("--quality", is_flag=True, help="Show how many rows expectations did not hold for, over all runs.")
 @click.option("--follow", is_flag=True, help="Go on: run again whenever rows have landed.")
-@click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on: run again each so many seconds.")
+@click.option("--every", type=FiniteRange(min=1), metavar="SECONDS", help="Go on: run again each so many seconds.")
 @click.option("--cron", metavar="LINE", help='Go on: run at the times of a crontab line, UTC, such as "0 * * * *".')
 @click.option("--retries", type=click.IntRange(min=0), default=0, help="Try a job that fails so many times again.")
 @click.option("--direct", is_flag=True, help="Report on the landed tables as they are; keep nothing.")

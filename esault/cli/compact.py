@@ -6,6 +6,7 @@ import os
 
 import click
 
+from esault.cli.finite_range import FiniteRange
 from esault.cli.spark_session import say, spark_session
 from esault.counters import counted
 
@@ -16,7 +17,7 @@ __all__ = ["command"]
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True)
 @click.option(
     "--target-mb",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=64.0,
     help="Size of the new files.  [default: 64]",
 )

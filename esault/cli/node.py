@@ -6,6 +6,7 @@ import os
 
 import click
 
+from esault.cli.finite_range import FiniteRange
 from esault.cli.log_format_option import log_format_option
 from esault.errors import UsageError
 from esault.runtime.process.log_output import LOG_FORMAT, configure
@@ -36,7 +37,7 @@ __all__ = ["command"]
 @click.option("--offers", metavar="WORD", multiple=True, help="What sub-units find here, such as gpu; may be repeated.")
 @click.option(
     "--slot-price",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     help='What a slot costs an hour here, in any money: reports add it up, strategy = "cheapest" and budgets in money go by it.',
 )
 @click.option(

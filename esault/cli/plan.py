@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from esault.cli.completion import complete_policies
+from esault.cli.finite_range import FiniteRange
 from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
 from esault.counters import counted
 from esault.elasticity.budget import Budget
@@ -74,7 +75,7 @@ QUARTER = 900.0
 @click.option("--slot-price", type=float, help="What a slot costs an hour, in any money.")
 @click.option(
     "--margin",
-    type=click.FloatRange(0, 10),
+    type=FiniteRange(0, 10),
     default=0.25,
     show_default=True,
     help="Share by which a tuple may take more, or less, than was measured.",

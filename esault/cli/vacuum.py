@@ -6,6 +6,7 @@ import os
 
 import click
 
+from esault.cli.finite_range import FiniteRange
 from esault.cli.spark_session import say, spark_session
 from esault.counters import counted
 
@@ -16,7 +17,7 @@ __all__ = ["command"]
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True)
 @click.option(
     "--keep",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=7.0,
     metavar="DAYS",
     help="Versions of so many days stay.  [default: 7]",
