@@ -1,8 +1,12 @@
-"""`esault plan`."""
+"""`esault plan`.
+
+It is one module of over 300 lines: the options of a plan, and what each becomes.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -20,7 +24,7 @@ from esault.cli.finite_range import FiniteRange
 from esault.cli.topology_argument import params_of, place_of, set_option, topology_argument
 from esault.counters import counted
 from esault.elasticity.budget import Budget
-from esault.errors import UsageError
+from esault.errors import EsaultError, UsageError
 
 if TYPE_CHECKING:
     from esault.sim.capacity_plan import CapacityPlanner, Outcome
@@ -72,7 +76,7 @@ QUARTER = 900.0
     metavar="N|MONEY/h",
     help="Say what the best use of so many sub-units gives, or of as many as the money buys: as of `esault run`.",
 )
-@click.option("--slot-price", type=float, help="What a slot costs an hour, in any money.")
+@click.option("--slot-price", type=FiniteRange(0), help="What a slot costs an hour, in any money.")
 @click.option(
     "--margin",
     type=FiniteRange(0, 10),
@@ -140,7 +144,10 @@ def command(
             "mapped": pool.map,
         }
         planner = CapacityPlanner(scenario, **trying)
-        outcomes = list(_tried(planner, policies or ("auto",)))
+        try:
+            outcomes = list(_tried(planner, policies or ("auto",)))
+        except EsaultError as error:
+            raise error from None  # whose cause is the frames of a process of the pool
         best = None if bought is None else max(outcomes, key=planner.rank)
         enough = None
         if best is not None and not planner.sure(best):
@@ -246,12 +253,12 @@ def _offered(
     spouts = [name for name, unit in plan.units.items() if unit.kind == "spout"]
     found: dict[str, Any] = {}
     told = []
+    if seconds is not None and (not seconds > 0 or (rates and math.isinf(seconds))):
+        raise UsageError(f"--seconds {seconds:g} must be above 0" + " and have an end" * bool(rates))
     for text in loads:
         spout, path = _of_spout("--load", text, spouts)
         # As the file says: so many from then on. A line to the next row would take the edge off each jump.
         load = scaled(load_file(path, per=per, shape="steps"), peak=peak)
-        if seconds is not None and seconds <= 0:
-            raise UsageError(f"--seconds {seconds:g} must be above 0")
         length = min(load.seconds, QUARTER) if seconds is None else seconds
         begin = busiest(load, length)
         found[spout] = Part(load, begin, length) if length < load.seconds else load
@@ -259,7 +266,7 @@ def _offered(
         told.append(f"{spout}: {path}, {load.seconds:,.0f} s, {load.peak:,.4g} tuples/s at most{part}")
     for text in rates:
         spout, number = _of_spout("--rate", text, spouts)
-        if not re.fullmatch(r"\d+(\.\d+)?", number) or not float(number):
+        if not re.fullmatch(r"\d+(\.\d+)?([eE]\+?\d{1,2})?", number) or not float(number):
             raise UsageError(f"--rate {text}: {number!r} must be a number of tuples a second, above 0")
         found[spout] = Steps((0.0,), (float(number),), 60.0 if seconds is None else seconds)
         told.append(f"{spout}: {float(number):,.4g} tuples/s")

@@ -156,12 +156,21 @@ def test_a_budget_that_cannot_be_is_refused_with_the_remedy(files, options, word
         (("--rate", "0"), "above 0"),
         (("--rate", "10", "--objective", "fast"), "write 'p99 < 100 ms'"),
         (("--load", "load.csv", "--seconds", "0"), "must be above 0"),
+        (("--load", "load.csv", "--seconds", "nan"), "--seconds nan must be above 0"),
+        (("--rate", "10", "--seconds", "nan"), "--seconds nan must be above 0"),
+        (("--rate", "10", "--seconds", "inf"), "--seconds inf must be above 0 and have an end"),
         (("--load", "none.csv"), "cannot be read"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_remedy(files, options, words):
     with pytest.raises(EsaultError, match=words):
         planned(files, *options)
+
+
+def test_what_a_process_of_the_pool_refuses_has_no_frames(files):
+    with pytest.raises(EsaultError, match="there is no policy 'nope'") as refused:
+        planned(files, *STEADY, "--policy", "nope")
+    assert refused.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
