@@ -118,9 +118,11 @@ class TestWebhookSink:
         WebhookSink("http://localhost:1/hook", dead_letters=tmp_path / "refused.jsonl").check()
         folder = tmp_path / "goes"
         folder.mkdir()
-        with receiving(answer=lambda got: folder.rmdir() or 400) as service:
-            with pytest.raises(SinkError, match=r"goes/refused\.jsonl: cannot be written"):
-                send(service.url, rows(1), dead_letters=folder / "refused.jsonl")
+        with (
+            receiving(answer=lambda got: folder.rmdir() or 400) as service,
+            pytest.raises(SinkError, match=r"goes/refused\.jsonl: cannot be written"),
+        ):
+            send(service.url, rows(1), dead_letters=folder / "refused.jsonl")
 
     def test_a_service_that_is_away_and_comes_back_is_waited_for_and_that_is_said_once(self, caplog):
         port = free_port()
