@@ -231,6 +231,9 @@ def _profiles(plan: Plan, report: dict[str, Any]) -> list[UnitProfile]:
                 one["tuples_in"],
                 one["tuples_out"],
                 max(0.0, one["busy_seconds"] - inside),
+                width=unit.min_parallelism,
+                least=unit.min_parallelism,
+                most=1 if unit.objects == "unit" else unit.max_parallelism,
             )
         )
     return profiles
@@ -250,6 +253,8 @@ def _offered(
     from esault.sim.load_shapes import Part, Steps
     from esault.sim.loads import scaled
 
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise UsageError(f"--seconds {seconds:g} must be above 0 and finite")
     spouts = [name for name, unit in plan.units.items() if unit.kind == "spout"]
     found: dict[str, Any] = {}
     told = []

@@ -239,13 +239,21 @@ class CapacityPlanner:
                 peak[part.name] = max(peak.get(part.name, 0.0), arriving)
         return {name: peak[name] for name in self.scenario.units}
 
+    def too_narrow(self) -> dict[str, tuple[int, float]]:
+        """Return the units that may not have as many sub-units as the load's peak is work for: how many they may, and how many that is."""
+        parts, rates = {part.name: part for part in self.scenario.operators()}, self.arriving()
+        works = {name: rate * parts[name].service for name, rate in rates.items()}
+        return {
+            name: (most, work) for name, work in works.items() if (most := parts[name].most) is not None and work > most
+        }
+
     def fixed(self, utilisation: float) -> Candidate:
         """Return widths at which each unit processes for that share of its time at the load's peak."""
-        services = {part.name: part.service for part in self.scenario.operators()}
+        parts = {part.name: part for part in self.scenario.operators()}
         return Candidate(
             NONE,
             {
-                name: max(1, math.ceil(rate * services[name] / utilisation - 1e-9))
+                name: _within(parts[name], math.ceil(rate * parts[name].service / utilisation - 1e-9))
                 for name, rate in self.arriving().items()
             },
         )
@@ -271,11 +279,12 @@ class CapacityPlanner:
     def best_fixed(self) -> Outcome:
         """Return the division of all slots at which tuples wait least at the load's peak."""
         latency = 0.1 if self.scenario.objective is None else self.scenario.objective.seconds
-        services = {part.name: part.service for part in self.scenario.operators()}
-        shares = {
-            name: Share(1, self.scenario.slots, 1, rate, services[name], latency=latency)
-            for name, rate in self.arriving().items()
-        }
+        parts = {part.name: part for part in self.scenario.operators()}
+        shares = {}
+        for name, rate in self.arriving().items():
+            part = parts[name]
+            most = _within(part, self.scenario.slots)
+            shares[name] = Share(part.least, most, part.least, rate, part.service, latency=latency)
         return self._tried(Candidate(NONE, divided(self.scenario.slots, shares)))
 
     def sure(self, outcome: Outcome) -> bool:
@@ -288,11 +297,17 @@ class CapacityPlanner:
         return (outcome.kept, outcome.keeping_up, -math.inf if math.isnan(slowest) else -slowest, -backlog)
 
     def outcome(self, policy: str) -> Outcome:
-        """Try a policy, by its words on the command line, from one sub-unit each. Raises UsageError."""
-        return self._tried(Candidate(policy, dict.fromkeys(self.scenario.units, 1)))
+        """Try a policy, by its words on the command line, from the fewest sub-units of each. Raises UsageError."""
+        least = {part.name: part.least for part in self.scenario.operators()}
+        return self._tried(Candidate(policy, {name: least[name] for name in self.scenario.units}))
 
     def _tried(self, candidate: Candidate) -> Outcome:
         return Outcome(candidate, tuple(self._mapped(partial(self.scenario.trial, candidate), self.trials)))
+
+
+def _within(part: Operator, width: int) -> int:
+    """Return the width, as far as the unit may have it."""
+    return max(part.least, width if part.most is None else min(width, part.most))
 
 
 def _begun(load: Any, late: float, now: float) -> float:

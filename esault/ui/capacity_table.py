@@ -112,6 +112,8 @@ def conclusion(planner: CapacityPlanner, outcomes: Sequence[Outcome]) -> Iterato
         yield f"{planner.scenario.objective} is kept in all of them by {best.candidate}, with the fewest sub-units on average."
         return
     yield f"{planner.scenario.objective} is kept by none in all of them."
+    for name, (allowed, work) in planner.too_narrow().items():
+        yield f"{name} may have {counted(allowed, 'sub-unit')} at most, and the load's peak is work for {work:.1f}."
     if slowest := [
         p
         for p in planner.scenario.profiles

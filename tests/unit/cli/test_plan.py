@@ -187,3 +187,20 @@ def test_a_report_of_something_else_is_refused(files, report, words):
         (files / "other.json").write_text(report)
     with pytest.raises(EsaultError, match=words):
         planned(files, "--rate", "1", report="other.json")
+
+
+def test_widths_that_a_unit_may_not_have_are_not_planned(files):
+    made = TOPOLOGY.replace("Ask, shuffle())\n    asked.", "Ask, shuffle(), max_parallelism=2)\n    asked.")
+    (files / "asked.py").write_text(made)
+    text = planned(
+        files, "--rate", "1000", "--seconds", "10", "--seeds", "1", "--objective", "p99 < 100 ms", "--margin", "0"
+    )
+    assert "p99 < 100 ms is kept by none in all of them." in text
+    assert "ask may have 2 sub-units at most, and the load's peak is work for 4.0." in text
+    assert "always" not in text
+
+
+@pytest.mark.parametrize("seconds", ["0", "-5", "nan", "inf"])
+def test_a_time_that_is_none_is_refused_with_a_rate_too(files, seconds):
+    with pytest.raises(EsaultError, match=r"--seconds .* must be above 0 and finite"):
+        planned(files, "--rate", "100", "--seconds", seconds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,21 @@ def test_what_got_nothing_is_no_part_of_it():
     assert [part.name for part in modelled([*PROFILES, idle], {"in": None})][-1] == "count"
     with pytest.raises(UsageError, match="no bolt processed anything"):
         CapacityPlanner(scenario(profiles=(PROFILES[0], UnitProfile("ask", "bolt", ("in",)))))
+
+
+def test_no_width_is_planned_that_a_unit_may_not_have():
+    bounded = (
+        PROFILES[0],
+        replace(PROFILES[1], most=2),
+        replace(PROFILES[2], width=3, least=3),
+    )
+    planner = CapacityPlanner(scenario(rate=1400.0, profiles=bounded, seconds=5.0), seeds=(1,), margin=0.0)
+    assert planner.fixed(0.5).widths == {"ask": 2, "count": 3}  # 700 of 4 ms are work for 2.8
+    assert planner.best_fixed().candidate.widths["ask"] == 2
+    assert planner.too_narrow() == {"ask": (2, pytest.approx(2.8))}
+    found = planner.outcome("auto")
+    assert found.candidate.widths == {"ask": 1, "count": 3}
+    assert not found.safe and found.trials[0].most <= 5
 
 
 def test_fixed_widths_are_what_the_peak_needs():
