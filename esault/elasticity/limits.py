@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from esault.elasticity.view import RunView, UnitView
 from esault.errors import UsageError
 
-__all__ = ["above_zero", "granted", "limits"]
+__all__ = ["above_zero", "granted", "limits", "shares"]
 
 
 def limits(unit: UnitView, free_slots: int) -> tuple[int, int]:
@@ -42,3 +42,11 @@ def above_zero(policy: str, **parameters: float) -> None:
     for name, value in parameters.items():
         if not value > 0:
             raise UsageError(f"policy {policy!r}: {name}={value:g} must be above 0")
+
+
+def shares(policy: str, **parameters: float) -> None:
+    """Refuse a share of a sub-unit's time that is 0 or more than 1. Raises UsageError that names it."""
+    above_zero(policy, **parameters)
+    for name, value in parameters.items():
+        if not value <= 1:
+            raise UsageError(f"policy {policy!r}: {name}={value:g} is a share, at most 1")

@@ -64,7 +64,8 @@ class LatencyObjective:
     @property
     def _latency(self) -> str:
         many, time = next(
-            (self.seconds / each, name) for name, each in reversed(_UNITS.items()) if self.seconds >= each
+            ((self.seconds / each, name) for name, each in reversed(_UNITS.items()) if self.seconds >= each),
+            (1e6 * self.seconds, "us"),
         )
         return f"p{round(100 * self.quantile, 6):g} < {round(many, 6):g} {time}"
 

@@ -39,6 +39,7 @@ from esault.elasticity.estimators.source_forecast import AHEAD, SourceForecast
 from esault.elasticity.estimators.staffing import enough
 from esault.elasticity.estimators.useful_time import UsefulTime
 from esault.elasticity.first_reports import FirstWindow
+from esault.elasticity.limits import shares
 from esault.elasticity.policies.auto_first import first_growth
 from esault.elasticity.policies.auto_flow import FORESEEN, AutoFlow, Upstream, behind, divide, lacking
 from esault.elasticity.policies.auto_unit import FULL, AutoUnit
@@ -97,6 +98,9 @@ class Auto:
     _allowance: Allowance = field(default_factory=lambda: Allowance(0.0), init=False, repr=False, compare=False)
     _past: PastRun = field(default_factory=PastRun, init=False, repr=False, compare=False)
     _useful: UsefulTime = field(default_factory=lambda: UsefulTime(1.0), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        shares("auto", busy=self.busy, high=self.high)
 
     def decide(self, view: RunView) -> Sequence[Action]:
         """One look; mostly nothing."""

@@ -23,6 +23,7 @@ from esault.elasticity.estimators.rate_estimate import RateEstimate
 from esault.elasticity.estimators.service_estimate import ServiceEstimate
 from esault.elasticity.estimators.skew import Skew
 from esault.elasticity.estimators.unanswered import Unanswered
+from esault.elasticity.limits import above_zero, shares
 from esault.elasticity.view import HELD_BACK, Sample, View
 
 __all__ = ["Probe"]
@@ -72,6 +73,8 @@ class Probe:
     probe_period: float | None = None
 
     def __post_init__(self) -> None:
+        shares("probe", target=self.target, high=self.high)
+        above_zero("probe", window=self.window, catch_up=self.catch_up, half_life=self.half_life)
         self._rate = RateEstimate(self.memory)
         self._next_at = 0.0
         self._probes = LateProbes(self.max_latency, self.calm)

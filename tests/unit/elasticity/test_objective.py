@@ -32,6 +32,7 @@ def plan():
         ("count=p50 < 250 us", 0.5, 0.00025, "count", "count=p50 < 250 us"),
         ("count = p95 < 2 min", 0.95, 120.0, "count", "count=p95 < 2 min"),
         ("p99 < 1000 ms", 0.99, 1.0, "", "p99 < 1 s"),
+        ("p99 < 0.5 us", 0.99, 5e-7, "", "p99 < 0.5 us"),
     ],
 )
 def test_it_is_written_and_read(text, quantile, seconds, unit, again):

@@ -87,3 +87,19 @@ def test_a_policy_that_does_nothing_is_fine_anywhere():
 def test_each_policy_takes_its_defaults():
     for name in POLICIES.own:
         assert make(name) is not None
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("auto:busy=0", "busy=0 must be above 0"),
+        ("auto:busy=80", "busy=80 is a share, at most 1"),
+        ("probe:target=0", "target=0 must be above 0"),
+        ("probe:high=1.5", "high=1.5 is a share, at most 1"),
+        ("probe:half_life=0", "half_life=0 must be above 0"),
+        ("probe:catch_up=0", "catch_up=0 must be above 0"),
+    ],
+)
+def test_what_a_policy_could_not_reckon_with_is_refused(spec, says):
+    with pytest.raises(UsageError, match=says):
+        make(spec)
