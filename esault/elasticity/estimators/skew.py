@@ -72,13 +72,15 @@ class Skew:
         # a change has samples of keys taken anew: for a moment nothing is known of them
         if unit.plan.in_parts:  # more sub-units do help
             return None
+        # Calls of `async def process` are many at a time, and one after the other where they have one key.
+        each = service * (unit.plan.concurrency or 1)
         self._heavy = {name: (since, last) for name, (since, last) in self._heavy.items() if now - last < LASTS / 2}
         for sample in unit.samples:
             if not sample.key_load.heaviest:
                 continue
             name, _, share = sample.key_load.heaviest[0]
             rate = share * sample.arrivals
-            if rate * service > self._full and sample.key_load.size >= SAMPLED and name not in self._advised:
+            if rate * each > self._full and sample.key_load.size >= SAMPLED and name not in self._advised:
                 since = self._heavy.get(name, (now, now))[0]
                 self._heavy[name] = since, now
                 if now - since < LASTS:
@@ -86,7 +88,7 @@ class Skew:
                 self._advised.add(name)
                 return Advise(
                     f"unit {unit.name!r}: key {name} alone brings {rate:,.0f} tuples/s, and one sub-unit can process "
-                    f"{1 / service:,.0f}/s: more sub-units cannot help. Split it: split_hot_keys=True of a window whose bolt defines "
+                    f"{1 / each:,.0f}/s: more sub-units cannot help. Split it: split_hot_keys=True of a window whose bolt defines "
                     "combine; or group by partial_key() and add the parts up in a next bolt, aggregate before the grouping, or make "
                     "the key finer",
                     unit=unit.name,

@@ -409,6 +409,9 @@ class Auto:
         if max(needed, unit.plan.min_parallelism) < n:
             kept = f"{n - needed} more {_are(n - needed)} kept: to stop and start them costs more than to wait"
             return NoChange(f"{load}; {needed} {_are(needed)} enough, {kept}", "kept", unit=unit.name)
+        if state.late.share > LATE:
+            text = f"{load}; {n} {_are(n)} enough, and yet {state.late.share:.0%} of the probes were late"
+            return NoChange(text, "late", unit=unit.name)
         return NoChange(f"{load}; {n} {_are(n)} enough", "enough", unit=unit.name)
 
     def _fit(self, rate: float, chance: float, state: AutoUnit, flow: AutoFlow) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from elasticity_views import KeyLoad, sample, view
 
@@ -80,3 +82,15 @@ def test_a_key_with_too_much_to_do_is_told_of_once_it_lasts():
     assert told(busy, 0, 8) == []  # what had piled up behind a throttle
     assert told(calm, 8, 20) == []
     assert told(busy, 20, 60) == [30]
+
+
+def test_calls_of_one_key_follow_one_another_however_many_are_open():
+    """A hundred at a time, of a second each, are 10 ms a tuple; of one key it is one a second."""
+    heavy = KeyLoad(places(0, 10), (("'a'", HALF, 0.9),), 20_000)
+    samples = [sample(1, arrivals=4.0, ranges=tuple(OutputTable.even([1]).ranges(1)), key_load=heavy)]
+    skew, said = Skew(0.92, 2.0), []
+    for now in range(20):
+        unit = view(now, samples).unit
+        said.append(skew.heavy_key(replace(unit, plan=replace(unit.plan, concurrency=100)), SERVICE, float(now)))
+    (advice,) = [each.reason for each in said if each]
+    assert "key 'a' alone brings 4 tuples/s, and one sub-unit can process 1/s" in advice

@@ -5,6 +5,7 @@ from __future__ import annotations
 from run_views import run as view
 
 from esault.elasticity.policies.auto import Auto
+from esault.elasticity.view import ProbeSample
 from esault.sim import Model, Operator, Source, simulate
 
 
@@ -66,3 +67,15 @@ def test_a_chain_that_works_off_a_backlog_does_not_swing():
     run = simulate(model, "auto", seconds=60, seed=1)
     assert run.changes <= 15
     assert run.lag + run.operators["count"].waiting < 1000
+
+
+def test_why_tuples_wait_although_there_are_enough_is_not_kept_quiet():
+    """As for calls that wait for one another, which takes no sub-unit any time."""
+    policy = Auto()
+    source = {"arrivals": 10.0, "emitted": 10.0, "rates": True, "lag": 0.0, "lag_before": 0.0}
+    for look in range(1, 20):
+        now = 0.25 * look
+        late = (ProbeSample(look, now - 0.25), ProbeSample(look, now - 0.25, now))
+        work = {"arrivals": 10.0, "processed": 10.0, "busy": 0.1, "rates": True, "samples": [{"probes": late}]}
+        said = policy.decide(view(now, {"in": source, "work": work}, {"work": ("in",)}, 0.25))
+    assert said[0].reason.endswith("; 1 is enough, and yet 100% of the probes were late")
