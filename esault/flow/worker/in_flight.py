@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from esault.errors import CheckpointError, FrameError
+from esault.errors import CheckpointError, FrameError, PayloadError
 from esault.flow.channel.frame import Batch, batch_of
 from esault.flow.checkpoint.snapshot import StateStore
 from esault.flow.handover.divide import Entry, in_rows, wired_batch
 from esault.messages.checkpoint import Piece, Restore
 from esault.payload.codec import Codec
-from esault.payload.schema import Schema
+from esault.payload.schema import Evolution, Schema
 from esault.routing.ring import position
 from esault.topology.plan import UnitPlan
 
@@ -81,11 +81,15 @@ class InFlight:
                     self.entries.append(Entry(now, mine._replace(id=id)))
 
     def _read(self, piece: Piece, state_store: StateStore, codec: Codec, root: tuple[int, int, int]) -> Iterator[Batch]:
+        evolution = Evolution(state_store.schema(piece))
+        evolves = evolution.needed(None)
         for (number, stream), packed in state_store.read(piece):
             try:
                 due, keys, values, ids = codec.unpack(packed or b"")
+                if evolves and type(values) is tuple:
+                    values = tuple([evolution.read(codec.pack_value(value)) for value in values])
                 yield batch_of((root, 0, self._input(number, stream), keys, values, due, ids))
-            except (FrameError, ValueError) as error:
+            except (FrameError, PayloadError, ValueError) as error:
                 raise CheckpointError(
                     f"unit {self._plan.name!r}: rows in flight cannot be restored: {error}; run the code that wrote them, and pause "
                     "it when less waits, or begin anew with --restart"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from itertools import count
+from types import ModuleType
 
 import pytest
 
@@ -12,7 +14,9 @@ from esault.flow.channel.frame import Batch
 from esault.flow.handover.divide import Entry
 from esault.flow.worker.in_flight import InFlight, may_wait, write
 from esault.messages.checkpoint import Restore
+from esault.payload import class_names
 from esault.payload.codec import Codec
+from esault.payload.schema import describe_all
 from esault.routing.ring import INT_MAX
 from esault.sources import Items
 from esault.testing.memory_state_store import MemoryStateStore
@@ -95,3 +99,23 @@ def test_units_whose_rows_have_one_place_alone_stay_aligned():
     assert may_wait(unit(by_key(), by_key()))
     assert may_wait(unit(shuffle(), shuffle()))
     assert not may_wait(unit(shuffle(), broadcast()))
+
+
+VISIT = "from dataclasses import dataclass, field\n@dataclass\nclass Visit:\n    page: str\n"
+
+
+@pytest.mark.parametrize("rows", [1, 10])
+def test_rows_of_a_class_that_has_a_new_field_now_get_its_default(rows):
+    module = sys.modules["visits_in_flight"] = ModuleType("visits_in_flight")
+    try:
+        exec(VISIT, vars(module))
+        plan, store = unit(by_key()), MemoryStateStore()
+        inbox = entries(0, [("a", module.Visit(str(i))) for i in range(rows)])
+        written = write(inbox, plan, CODEC, store, 3, 4, describe_all([module.Visit]))
+        class_names.forget()
+        exec(VISIT + "    tags: list = field(default_factory=list)\n", vars(module))
+        (entry,) = found(plan, store, [written], 0, 1).entries
+        assert entry.batch.values == tuple(module.Visit(str(i), []) for i in range(rows))
+    finally:
+        del sys.modules["visits_in_flight"]
+        class_names.forget()
