@@ -176,7 +176,7 @@ class LoadHistory:
             own = self.resolutions[i]
             counts = [ended for count in counts for ended in own.add(count, each, chance)]
             # As long as a finer one holds all, there is nothing else to find.
-            if i == 0 or self.resolutions[i - 1].full:
+            if i == 0 or own.period is not None or self.resolutions[i - 1].full:
                 own.search()
             if not counts:
                 return

@@ -346,3 +346,13 @@ def test_idle_times_are_recalled():
     idle = IdleTimes(5.0)
     idle.recall(json.loads(json.dumps(before.snapshot())))
     assert idle.patience(2) == before.patience(2) != IdleTimes(5.0).patience(2)
+
+
+def test_a_rhythm_of_an_earlier_run_that_the_load_leaves_is_foretold_no_more():
+    """One of half an hour and more, which the finer resolutions know nothing of: they begin anew, and are full after twelve minutes."""
+    seen = history(lambda t: 600 + 500 * math.sin(2 * math.pi * t / 2000), 6000, window=1.0)
+    recalled = LoadHistory.recalled(seen.snapshot(), 0.0)
+    assert recalled.period == pytest.approx(2000, rel=0.02)
+    for _ in range(120):
+        recalled.add(0.0, 1.0)
+    assert recalled.foretold(0, 1) == pytest.approx(0.0, abs=1.0)
