@@ -52,8 +52,8 @@ class Union(Stream[Any, Any]):
         return Union(self._draft, [part.timed(time, **said) for part in self._parts])
 
     def sink(self, name: str, sink: Sink) -> None:
-        """Write the tuples to `sink`, in a unit of the sink's name, which all of them go to."""
-        unit = self._draft.add_bolt(name, _Pass, self._inputs(shuffle()), UnitOptions())
+        """Write the tuples to `sink`, in a unit of the sink's name, which all of them go to; one sub-unit, so that each stream keeps order."""
+        unit = self._draft.add_bolt(name, _Pass, self._inputs(shuffle()), UnitOptions(max_parallelism=1))
         Stream.of_unit(self._draft, unit).sink(name, sink)
 
 

@@ -17,7 +17,7 @@ from test_change_machine import Fed
 from test_checkpoints import walk
 from windowed import Pass, at
 
-from esault import Topology, TopologyError, TopologyFailed, skip
+from esault import Topology, TopologyError, TopologyFailed, UsageError, skip
 from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items
@@ -355,3 +355,16 @@ def test_what_fails_where_the_answer_is_known_is_under_the_policy_of_the_unit():
     local.run_until_drained()
     assert [row.value for row in local.landed("out")] == [({"n": i}, "found") for i in (1, 2, 3)]
     assert local.report().units["who"].errors == 2
+
+
+def test_a_sink_behind_a_union_has_one_sub_unit_so_that_rows_of_a_key_keep_their_order():
+    t = Topology("both")
+    one = t.spout("one", Items([("a", n) for n in range(300)]))
+    other = t.spout("other", Items([("b", n) for n in range(300)]))
+    one.union(other).sink("out", Landed())
+    local = LocalRuntime(t)
+    with pytest.raises(UsageError, match="out"):
+        local.scale("out", 3)
+    local.run_until_drained()
+    found = by_rows((row.key, row.value) for row in local.landed("out"))
+    assert found == {"a": list(range(300)), "b": list(range(300))}
