@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from esault.errors import PayloadError
-from esault.flow.operators.user_error import hook_of, traceback_of
+from esault.flow.operators.user_error import hook_of, in_words, traceback_of
 from esault.payload.codec import Codec
 from esault.topology.context import Context
 
@@ -69,7 +69,7 @@ def dead_letter(
         "key": key,
         "value": value,
         "event_time": event_time,
-        "error": f"{type(error).__name__}: {error}",
+        "error": in_words(error),
         "traceback": traceback_of(error),
         "packed": packed,
         **({"combined": True} if combined else {}),

@@ -19,6 +19,7 @@ __all__ = [
     "described",
     "failure_text",
     "hook_of",
+    "in_words",
     "is_transient",
     "pack_cause",
     "read_cause",
@@ -144,7 +145,15 @@ def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def described(error: BaseException) -> str:
     """The type and text of an error of the user's code, and its traceback."""
-    return f"{type(error).__name__}: {error}\n{traceback_of(error)}"
+    return f"{in_words(error)}\n{traceback_of(error)}"
+
+
+def in_words(error: BaseException) -> str:
+    """The type and text of an error; of one whose `__str__` raises, what Python's tracebacks say in its place."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}: <exception str() failed>"
 
 
 def failure_text(unit: str, error: Exception) -> str:
@@ -153,7 +162,7 @@ def failure_text(unit: str, error: Exception) -> str:
         return str(error)
     if isinstance(error, EsaultError):
         return f"{error}\n{traceback_of(error)}"
-    what = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    what = str(error) if isinstance(error, OSError) else in_words(error)
     return f"unit {unit!r}: {what}\n{traceback_of(error)}"
 
 
