@@ -16,7 +16,8 @@ def made(url, headers=None, token=None, example="https://example.org/events"):
     "url", ["http://h", "https://h:8080/a?b=c", "HTTP://h", "http://[::1]:80/", "http://ü.example/"]
 )
 def test_addresses_with_and_without_tls_are_taken(url):
-    assert made(url).url == url and made(url).who == f"SseSource {url}"
+    shown = url.partition("?")[0]  # what stands behind it may be secret
+    assert made(url).url == url and made(url).who == f"SseSource {shown}"
 
 
 @pytest.mark.parametrize("url", ["ws://h", "wss://h/a"])
