@@ -258,8 +258,6 @@ def _offered(
     spouts = [name for name, unit in plan.units.items() if unit.kind == "spout"]
     found: dict[str, Any] = {}
     told = []
-    if seconds is not None and (not seconds > 0 or (rates and math.isinf(seconds))):
-        raise UsageError(f"--seconds {seconds:g} must be above 0" + " and have an end" * bool(rates))
     for text in loads:
         spout, path = _of_spout("--load", text, spouts)
         # As the file says: so many from then on. A line to the next row would take the edge off each jump.

@@ -158,7 +158,7 @@ def test_a_budget_that_cannot_be_is_refused_with_the_remedy(files, options, word
         (("--load", "load.csv", "--seconds", "0"), "must be above 0"),
         (("--load", "load.csv", "--seconds", "nan"), "--seconds nan must be above 0"),
         (("--rate", "10", "--seconds", "nan"), "--seconds nan must be above 0"),
-        (("--rate", "10", "--seconds", "inf"), "--seconds inf must be above 0 and have an end"),
+        (("--rate", "10", "--seconds", "inf"), "--seconds inf must be above 0 and finite"),
         (("--load", "none.csv"), "cannot be read"),
     ],
 )

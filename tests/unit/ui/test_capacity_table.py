@@ -28,7 +28,9 @@ def trial(kept=True, mean=2.0, p99=0.05, most=3, changes=1):
 def planner(objective="p99 < 100 ms", trials=(Variation(1.0, 1), Variation(1.2, 1), Variation(1.0, 2))):
     read = None if objective is None else LatencyObjective.parse(objective)
     return SimpleNamespace(
-        scenario=SimpleNamespace(objective=read, profiles=PROFILES, slots=8, budget=False), trials=trials
+        scenario=SimpleNamespace(objective=read, profiles=PROFILES, slots=8, budget=False),
+        trials=trials,
+        too_narrow=dict,  # no unit is
     )
 
 
