@@ -125,8 +125,8 @@ from esault.runtime.session import session
 from esault import run
 
 class Interrupted(session.RunDir):
-    def __init__(self, owner):
-        super().__init__(owner)
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         os.kill(os.getpid(), signal.SIGINT)
 
 session.RunDir = Interrupted

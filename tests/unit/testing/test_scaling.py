@@ -138,11 +138,11 @@ def test_a_policy_that_raises_or_talks_nonsense_is_told_of_and_skipped(name_poli
     assert any("oh no" in notice for notice in local.driver.notices)
 
 
-def test_nonsense_in_an_action_is_the_policys_failure(name_policy):
+def test_nonsense_in_an_action_is_refused_and_said(name_policy):
     local = run(name_policy, lambda view: [Rescale(4, "the wrong way round")], seconds=1.0)
     (decision,) = local.report().decisions
-    assert decision.outcome == "failed"
-    assert "TypeError" in decision.reason
+    assert decision.outcome.startswith("refused: Rescale(reason=4")
+    assert "its reason is no text" in decision.outcome
 
 
 def test_advice_reaches_the_user_and_the_log(name_policy):

@@ -116,7 +116,7 @@ def test_a_sink_that_commits_for_the_whole_run_gets_all_that_was_prepared_since_
 def test_ranges_are_told_where_a_unit_keeps_its_watermark():
     table = OutputTable.even([1, 2])
     unit = live("count", table)
-    unit.plan = SimpleNamespace(kind="bolt", objects="key", keeps_watermark=True)
+    unit.plan = SimpleNamespace(kind="bolt", objects="key", keeps_watermark=True, window=None)
     cut = Cut(6, 10.0, places={1: 0, 2: 1})
     cut.parts = {"count": [Snapped(1, 6, piece=PIECE), Snapped(2, 6, piece=PIECE)]}
     made = completed_of(cut, {"count": {1: [PIECE], 2: [PIECE]}}, {"count": unit}, "run", 20, "t", True)

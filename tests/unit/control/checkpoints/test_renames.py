@@ -29,7 +29,7 @@ def kept(handles=(), **units):
 
 
 def unit(kind="bolt", objects="key", splits=False, sinks=()):
-    return SimpleNamespace(kind=kind, objects=objects, reads_splits=splits, sinks=sinks, name="")
+    return SimpleNamespace(kind=kind, objects=objects, reads_splits=splits, sinks=sinks, name="", window=None)
 
 
 def plan(name="words", moved=None, **units):

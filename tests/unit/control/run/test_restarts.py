@@ -20,7 +20,7 @@ class Driver:
         }
         self.acker_assignment = SimpleNamespace(number_of=lambda i: 0 if i == 50 else None)
         self.run_checkpoints = SimpleNamespace(failed=lambda message, now: self.failed.append(message.incarnation))
-        self.going_back = SimpleNamespace(begin=lambda why, now, restart: self.back.append((why, now, restart)))
+        self.going_back = SimpleNamespace(begin=lambda why, now, counted: self.back.append((why, now, counted)))
         self.checkpoints = SimpleNamespace(abandon=self.abandon)
 
     def abandon(self):
@@ -46,7 +46,7 @@ def test_with_checkpoints_all_go_back_once_for_all_that_failed_until_then():
     restarts.tick(11.9)
     assert driver.back == []
     restarts.tick(12.0)
-    assert driver.back == [("count/1 failed (disk full)", 12.0, True)]
+    assert driver.back == [("count/1 failed (disk full)", 12.0, False)]
     assert not restarts
     restarts.tick(13.0)
     assert len(driver.back) == 1

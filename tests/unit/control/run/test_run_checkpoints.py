@@ -22,7 +22,7 @@ class FakeUnit:
     def __init__(self):
         record = SimpleNamespace(incarnation=1, part=0, leaving=False, finished=False, started_at=1.0)
         self.name, self.subs, self.moving, self.unsettled, self.finishing = "count", {1: record}, False, False, False
-        self.plan = SimpleNamespace(kind="bolt", objects="key")
+        self.plan = SimpleNamespace(kind="bolt", objects="key", window=None)
         self.table, self.planned, self.width, self.parallelism, self.sources = None, None, 1, 1, {}
         self.wants_checkpoint = False
         self.committed = []
