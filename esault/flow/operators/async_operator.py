@@ -260,6 +260,8 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         #: elements whose `open` waits and has not been called, by id
         self._unopened: dict[int, Any] = {}
         super().__init__(parameters)
+        #: whether its objects may know what they put out. The class says so: to make one is user code, which belongs to a call
+        self._may_know = self._cls is not None and issubclass(self._cls, Enrich)
 
     async def _run(self, stream: str, call: Call) -> None:
         element = self.elements[call.key]
@@ -278,24 +280,17 @@ class AsyncElementOperator(AsyncOperator, ElementOperator):
         if self._used is not None:
             self._used.add(call.name)
 
-    #: whether objects may know what they put out; None: there was none yet
-    _know: bool | None = None
-
     def at_once(self, call: Call) -> bool:
         """Have an answer that is known put out without a task of asyncio's, which costs more than all else here."""
-        if self._know is False or call.hook != "process":
+        if not self._may_know or call.hook != "process":
             return False
-        element = self.elements[call.key]
-        if self._know is None:
-            self._know = isinstance(element, Enrich) and element.may_know
-            return self._know and self.at_once(call)
         within = CURRENT.set(call)
         try:
-            if not element.process_known(call.key[0] if self._partial else call.key, call.value):
+            if not self.elements[call.key].process_known(call.key, call.value):
                 return False
         except Exception:
             call.emitted.clear()
-            return False  # `process` raises the same, and the unit's policy is asked
+            return False  # the call raises the same, and the unit's policy is asked
         finally:
             CURRENT.reset(within)
         if not self._tried_state:

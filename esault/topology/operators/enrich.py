@@ -44,16 +44,14 @@ class Enrich(Bolt[Any, Any, Any, Any]):
         if answer is not None or not self.drops:
             self.emit(key, (value, answer))
 
-    @property
-    def may_know(self) -> bool:
-        """Return whether there are answers that nothing has to wait for."""
-        return self.cache is not None or hasattr(self.function, "known")
-
     def process_known(self, key: Any, value: Any) -> bool:
         """Emit with the answer that is known, and return True; False: it has to be asked for, by `process`."""
         if self.cache is None:
-            asked = value if self.of is None else self.of(value)
-            is_known, answer = self.function.known(asked, self.context)  # type: ignore[attr-defined]
+            # a table with a cache
+            known: Callable[[Any, Any], tuple[bool, Any]] | None = getattr(self.function, "known", None)
+            if known is None:
+                return False
+            is_known, answer = known(value if self.of is None else self.of(value), self.context)
             if not is_known:
                 return False
         elif self.asked is None or self.context.now() >= self.asked + self.cache:

@@ -17,7 +17,7 @@ from test_change_machine import Fed
 from test_checkpoints import walk
 from windowed import Pass, at
 
-from esault import Topology, TopologyError, TopologyFailed, UsageError, skip
+from esault import Bolt, Topology, TopologyError, TopologyFailed, UsageError, by_key, skip
 from esault.messages.settings import Settings
 from esault.sinks import Collect
 from esault.sources import Items
@@ -368,3 +368,24 @@ def test_a_sink_behind_a_union_has_one_sub_unit_so_that_rows_of_a_key_keep_their
     local.run_until_drained()
     found = by_rows((row.key, row.value) for row in local.landed("out"))
     assert found == {"a": list(range(300)), "b": list(range(300))}
+
+
+def test_an_object_of_an_async_bolt_that_cannot_be_made_is_under_the_policy_of_the_unit():
+    made = []
+
+    class Shy(Bolt):
+        def __init__(self):
+            made.append(1)
+            if len(made) < 3:
+                raise ValueError("away")
+
+        async def process(self, key, value):
+            self.emit(key, value)
+
+    t = Topology("shy")
+    t.spout("rows", Items([("a", i) for i in range(5)])).bolt("shy", Shy, by_key(), on_error=skip()).sink(
+        "out", Landed()
+    )
+    local = LocalRuntime(t)
+    local.run_until_drained()
+    assert [row.value for row in local.landed("out")] == [2, 3, 4] and local.report().units["shy"].errors == 2

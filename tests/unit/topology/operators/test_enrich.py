@@ -87,7 +87,7 @@ class Table:
 def test_an_answer_that_is_known_needs_no_coroutine_until_it_is_old():
     bolt = recorded(Enrich, Service(), 10.0)
     bolt.clock = 0.0
-    assert bolt.may_know and not bolt.process_known("k", "a") and bolt.values() == []
+    assert not bolt.process_known("k", "a") and bolt.values() == []
     run(bolt, (0.0, "a"))
     bolt.clock = 9.9
     assert bolt.process_known("k", "b") and bolt.values() == [("a", "a!"), ("b", "a!")]
@@ -112,7 +112,7 @@ def test_a_value_that_is_refused_is_refused_whatever_is_known():
 def test_what_a_table_knows_is_taken_from_it():
     table = Table()
     bolt = recorded(Enrich, table, None, lambda value: value[0])
-    assert bolt.may_know and not bolt.process_known("k", "ab")
+    assert not bolt.process_known("k", "ab")
     run(bolt, (0.0, "ab"))
     assert bolt.process_known("k", "ac") and bolt.values() == [("ab", "a!"), ("ac", "a!")]
-    assert not recorded(Enrich, Service(), None).may_know
+    assert not recorded(Enrich, Service(), None).process_known("k", "ab")
