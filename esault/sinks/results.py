@@ -123,16 +123,20 @@ def _is_parquet(path: str) -> bool:
         return file.read(4) == b"PAR1"
 
 
+def _committed(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(committed_length(path))
+    except OSError as error:
+        raise SinkError(f"{path} cannot be read ({error.strerror})") from None
+
+
 def _of_lines(path: str) -> pa.Table:
     """The rows of JSON lines, up to the last commit; fields are columns, nested ones structs."""
     import pyarrow as pa
     import pyarrow.json as pj
 
-    try:
-        with open(path, "rb") as file:
-            data = file.read(committed_length(path))
-    except OSError as error:
-        raise SinkError(f"{path} cannot be read ({error.strerror})") from None
+    data = _committed(path)
     if not data.strip():
         return pa.table({})
     longest = max(map(len, data.split(b"\n"))) + 1
@@ -156,11 +160,7 @@ def _of_csv(path: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    try:
-        with open(path, "rb") as file:
-            data = file.read(committed_length(path))
-    except OSError as error:
-        raise SinkError(f"{path} cannot be read ({error.strerror})") from None
+    data = _committed(path)
     if not data.strip():
         return pa.table({})
     form = pc.ParseOptions(delimiter="\t" if path.lower().endswith(".tsv") else ",", newlines_in_values=True)

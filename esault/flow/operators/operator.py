@@ -237,11 +237,11 @@ class Operator:
 
     def _outside_process(self, call: Callable[[], Any], key: Any, hook: str, value: Any = None) -> bool:
         """Run a hook beside `process`: its emits have no source row, their ids are of their own. Whether it went well."""
-        marks = self.emitter.marks()
+        marks = self.emitter.marks() if self.plan.wants_id else None
         before, self.input = self.input, 0 if len(self._streams) == 1 else None
         well = self._attempt(call, key, value, hook)
         self.input = before
-        if self.plan.wants_id:
+        if marks is not None:
             # Replicas of a unit put out the same at their ends: named by key, it is known to be.
             own = f"{self.plan.original}:{hook[0]}{key!r}" if self.plan.replicas > 1 else None
             self.emitter.name(marks, own or f"{self.context.sub_unit}:{hook[0]}{self.ordinal}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from esault.flow.operators.operator import STOPPING
 from esault.flow.operators.operator_parameters import OperatorParameters
 from esault.flow.operators.window_operator import FAR, WindowOperator
 from esault.routing.ring import Name, canonical
@@ -60,33 +59,13 @@ class TimedOperator(WindowOperator):
     def due_of_state(self, state: Any) -> Sequence[float]:
         return () if state[0] == NEVER else (state[0],)
 
-    def _advance(self, bolt: TimedBolt, passed: float) -> bool:
-        """Have it do what is due under the unit's policy; return whether that went well."""
-        if self.plan.wants_id:
-            return self._outside_process(lambda: bolt.advance(passed), bolt.key, "process", bolt.current)
-        # For each tuple once: `_outside_process` without what is for ids alone.
-        emitter, before = self.emitter, self.input
-        marks = emitter.marks()
-        self.input = 0 if len(self._streams) == 1 else None
-        well = True
-        try:
-            bolt.advance(passed)
-        except STOPPING:
-            raise
-        except BaseException as error:
-            emitter.rewind(marks)
-            well = self._attempt(lambda: bolt.advance(passed), bolt.key, bolt.current, "process", error)
-            self._settle()
-        self.input = before
-        return well
-
     def close_due(self, name: Name, windows: Any, until: float) -> None:
         bolt: TimedBolt = windows
         bolt.wake_at = NEVER
         # All that the watermark has passed, and not only what this timer was for: fewer timers.
         passed = self.level(bolt.key)
         while (due := bolt.due) <= passed and due != NEVER:
-            if not self._advance(bolt, passed):
+            if not self._outside_process(lambda: bolt.advance(passed), bolt.key, "process", bolt.current):
                 bolt.skip()
         if bolt.needed:
             self._set_timer(bolt)
