@@ -30,10 +30,9 @@ class TimeToLive:
         found = attributes.get(self._name)
         if found is None:
             return self.default
-        if type(found) is not tuple or len(found) != 2 or not isinstance(found[1], (int, float)):
-            self.__set__(
-                bolt, found
-            )  # of a version of the class in which it was an attribute as any other: its life begins now
+        if not self._is_ours(found):
+            # Of a version of the class in which it was an attribute as any other: its life begins now.
+            self.__set__(bolt, found)
             return found
         value, at = found
         if self._now(bolt) < at + self.seconds:
@@ -41,6 +40,11 @@ class TimeToLive:
         if self.by == "processing":  # a tuple of an earlier time may still come
             del attributes[self._name]
         return self.default
+
+    def _is_ours(self, found: Any) -> bool:
+        """Return whether this is a value and when it was set. The clock gives floats, so that a pair of whole numbers is none."""
+        kinds = (float,) if self.by == "processing" else (int, float)
+        return type(found) is tuple and len(found) == 2 and type(found[1]) in kinds
 
     def __set__(self, bolt: Any, value: Any) -> None:
         vars(bolt)[self._name] = (value, self._now(bolt))
@@ -52,8 +56,8 @@ class TimeToLive:
         context = getattr(bolt, "context", None)  # none where a test calls the class by itself
         if context is None:
             return time.time()
-        now: float = context.event_time() if self.by == "event" else context.now()
-        return now
+        at: float = context.event_time() if self.by == "event" else float(context.now())
+        return at
 
 
 def ttl(seconds: float, default: Any = None, by: str = "processing") -> Any:

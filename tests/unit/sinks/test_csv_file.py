@@ -110,7 +110,7 @@ def test_a_run_that_failed_before_its_first_row_leaves_no_file(path):
     assert not os.path.exists(path)
 
 
-def test_a_run_that_was_killed_before_its_first_row_is_in_nobodys_way(path):
+def test_a_run_that_was_killed_before_its_first_row_keeps_no_other_from_writing(path):
     killed = CsvFile(path, ["other"])
     killed.begin(RUN)
     os.close(killed._place.file._run_lock)  # as the system does

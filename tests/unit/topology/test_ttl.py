@@ -100,3 +100,14 @@ def test_bolts_that_need_the_times_of_tuples():
 def test_what_is_no_time_to_live(arguments, said):
     with pytest.raises(TopologyError, match=said):
         ttl(**arguments)
+
+
+@pytest.mark.parametrize("before", ["text", (3, 4), (1, 2, 3), [1, 2.0]])
+def test_what_was_a_plain_attribute_lives_from_its_first_look(before):
+    bolt = Both()
+    vars(bolt)["by_clock"] = before
+    assert bolt.by_clock == before
+    bolt.context.at["processing"] += 9
+    assert bolt.by_clock == before
+    bolt.context.at["processing"] += 1
+    assert bolt.by_clock is None
